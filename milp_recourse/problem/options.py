@@ -70,13 +70,24 @@ class Clock:
     end: float | None = None
 
     @staticmethod
-    def start(limit: float | None) -> Clock:
-        """A clock that ends ``limit`` seconds from now, or never if ``limit`` is None."""
-        return Clock(None if limit is None else time.perf_counter() + limit)
+    def start(limit: float | None, begun: float | None = None) -> Clock:
+        """A clock that ends ``limit`` seconds from now, or from an instant ``begun``; never if ``limit`` is
+        None."""
+        begun = time.perf_counter() if begun is None else begun
+        return Clock(None if limit is None else begun + limit)
 
     def later(self, seconds: float) -> Clock:
         """A clock that ends so many seconds later."""
         return Clock(None if self.end is None else self.end + seconds)
+
+    def within(self, seconds: float) -> Clock:
+        """This clock, or the one that ends in so many seconds, whichever ends first."""
+        end = time.perf_counter() + seconds
+        return Clock(end if self.end is None else min(self.end, end))
+
+    def at_least(self, seconds: float) -> Clock:
+        """This clock, or the one that ends in so many seconds, whichever ends last."""
+        return self if self.end is None else Clock(max(self.end, time.perf_counter() + seconds))
 
     @property
     def over(self) -> bool:

@@ -87,7 +87,7 @@ class BoxSearch(BestFirst[Node], ABC):
         """
         from milp_recourse.engine.networks.nearby import first_action
 
-        start = first_action(self.instance, self.clock.end or np.inf)
+        start = first_action(self.instance, self.clock)
         if start is not None:
             self.offer(start)
         program = lower(self.instance)

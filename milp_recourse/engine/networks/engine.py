@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.nearby import inside_the_edge
 from milp_recourse.engine.networks.problem_arrays import Array, People, Problems, decode, one_of
-from milp_recourse.engine.networks.propose import STUCK, Run, reason, search_on
+from milp_recourse.engine.networks.propose import STUCK, Run, search_on
 from milp_recourse.engine.networks.search import SLICE
 from milp_recourse.engine.networks.work import Pool, Work
 from milp_recourse.judge import Judgement, judge
 from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import Options
+from milp_recourse.problem.options import LATE, Clock, Options
 
 REFUSED = "the deployed model refuses cheaper actions by its rounding: set accept.margin to cover it"
 """The message where the deployed model keeps an exact engine from a proof."""
@@ -91,7 +91,7 @@ def searched(
     while k < count:
         begun, first, why, spent = time.perf_counter(), k, None, 0.0
         if memory is not None:
-            k, why = first_slices(people, first, memory, found, numbers, options[k].time_limit or math.inf)
+            k, why = first_slices(people, first, memory, found, numbers, options[k].time_limit)
             ticks = numbers["ticks"][first : k + 1]
             seconds = ((time.perf_counter() - begun) / max(1.0, ticks.sum()) * ticks).tolist()
             spent, each = seconds[-1], zip(range(first, k), seconds, strict=False)
@@ -112,7 +112,7 @@ def first_slices(
     memory: tuple[Work, Pool],
     found: Array,
     numbers: NDArray[Any],
-    limit: float,
+    limit: float | None,
 ) -> tuple[int, int]:
     """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
     or :data:`SLICE` has passed.
@@ -122,7 +122,7 @@ def first_slices(
     found, numbers
         What is found; see :func:`~milp_recourse.engine.networks.search.run`, whose answer is returned.
     limit
-        Most seconds of one applicant's search for good actions.
+        Most seconds of one applicant's search for good actions; None for no limit.
     """
     p, few = one_of(people, first), people.lever.shape[1] <= search.FEW
     share, around = search.first_slice(p, few)
@@ -152,11 +152,11 @@ def _alone(
 ) -> Proposal:
     """One search, or the rest of it after its first slice in ``memory``, which has returned because of
     ``why``."""
-    late = begun + (options.time_limit or math.inf)
+    clock = Clock.start(options.time_limit, begun)
     watch = options.watch or (lambda cost, bound: None)
     with closing(Run(instance, problem, options.starts, memory)) as state:
-        made = search_on(state, late, watch, partial(inside_the_edge, late=late), why)
-        return _proposal(state, *made, int(state.tree.now.examined), begun, late)
+        made = search_on(state, clock, watch, partial(inside_the_edge, clock=clock), why)
+        return _proposal(state, *made, int(state.tree.now.examined), begun, clock)
 
 
 def judged(found: Closed, verdict: Judgement | None, factor: float, options: Options) -> Proposal:
@@ -174,38 +174,38 @@ def judged(found: Closed, verdict: Judgement | None, factor: float, options: Opt
     if found.action is not None and verdict is not None:
         bound = min(bound, found.instance.target_below(float(verdict.cost) * factor))
         if not verdict.feasible:
-            late = begun + (options.time_limit or math.inf)
+            clock = Clock.start(options.time_limit, begun)
             with closing(Run(found.instance, one_of(found.people, found.number))) as state:
                 state.offer(found.action)
-                return _proposal(state, bound, None, found.nodes, begun, late)
+                return _proposal(state, bound, None, found.nodes, begun, clock)
     made = found.nodes, None, time.perf_counter() - begun, verdict
     return Proposal(found.action, max(0.0, bound), "rigorous", *made)
 
 
 def _proposal(
-    state: Run, bound: float, message: str | None, nodes: int, begun: float, late: float
+    state: Run, bound: float, message: str | None, nodes: int, begun: float, clock: Clock
 ) -> Proposal:
     """What a search has found and proven. If the deployed model refuses the cheapest action, one that it
     accepts is looked for next to that, and for :data:`SLICE` at least."""
     best = state.best
     if state.refused is not None:
-        inside_the_edge(state, max(late, time.perf_counter() + SLICE))
+        inside_the_edge(state, clock.at_least(SLICE))
         if best.action is not None and bound < best.target:
-            bound = max(bound, _finer(state, late))
+            bound = max(bound, _finer(state, clock))
         if best.action is None or bound < best.target:
             wrong = FAILS if judge(state.instance, state.refused).faults else REFUSED
-            message = reason(late) or wrong if message in (None, STUCK) else message
+            message = (LATE if clock.over else wrong) if message in (None, STUCK) else message
     made = nodes, message, time.perf_counter() - begun, best.judgement
     return Proposal(best.action, max(0.0, min(bound, best.target)), "rigorous", *made)
 
 
-def _finer(state: Run, late: float) -> float:
+def _finer(state: Run, clock: Clock) -> float:
     """The bound of another search, which leaves only a part of the gap below the action that the deployed
     model refuses: the one that it accepts may cost more by up to the rest."""
     with closing(Run(state.instance, state.problem)) as again:
         again.offer(state.refused or {})
         again.work.now.allowance -= (1.0 - FINER) * state.instance.gap_tolerance(state.least)
-        bound, _ = search_on(again, late)
+        bound, _ = search_on(again, clock)
     if again.best.action is not None:
         state.offer(again.best.action)
     return bound

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -25,6 +24,7 @@ from milp_recourse.judge import Action, judge
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.options import NEVER, Clock
 from milp_recourse.program.lower import lower
 from milp_recourse.program.neutral_program import Program
 
@@ -43,19 +43,19 @@ PARTS = tuple(2.0**-k for k in (40, 30, 20, *range(10, -1, -1)))
 for."""
 
 
-def first_action(instance: Instance, late: float = math.inf) -> Action | None:
-    """A good feasible action of a network's problem, or None if a short search finds none until ``late``."""
+def first_action(instance: Instance, clock: Clock = NEVER) -> Action | None:
+    """A good feasible action of a network's problem, or None if a short search finds none in time."""
     for _, group in lowered([instance]):
         if not impossible(instance, group.moved):
             with closing(Run(instance, group.problems(0))) as state:
-                return _found(state, late)
+                return _found(state, clock)
     # with too many sets of acted features, one on all levers
     ends = {n: min(max(instance.factual[n], low), high) for n, (low, high) in instance.levers.items()}
-    return near(instance, ends, late, (math.inf,)) if why_not(instance) else None
+    return near(instance, ends, clock, (math.inf,)) if why_not(instance) else None
 
 
 def near(
-    instance: Instance, action: Action, late: float = math.inf, far: Sequence[float] = REACHES
+    instance: Instance, action: Action, clock: Clock = NEVER, far: Sequence[float] = REACHES
 ) -> Action | None:
     """The cheapest feasible action next to a given one, on the same features; None if none is found, or if
     the classifier is no network.
@@ -66,8 +66,6 @@ def near(
 
     Parameters
     ----------
-    late
-        When to end, a value of :func:`time.perf_counter`.
     far
         Of a lever's width, how far from the given action; inf for any on the same features.
     """
@@ -84,9 +82,9 @@ def near(
     for reach in far:
         with closing(Run(restricted, _around(restricted, problem, action, reach), aside=True)) as state:
             state.few = True
-            if (found := _found(state, late)) is not None:
+            if (found := _found(state, clock)) is not None:
                 return found
-    return None if state.refused is None else _inward(state, PARTS, late)
+    return None if state.refused is None else _inward(state, PARTS, clock)
 
 
 def acted_on(instance: Instance, program: Program) -> tuple[Instance, Lowered | None]:
@@ -101,7 +99,7 @@ def acted_on(instance: Instance, program: Program) -> tuple[Instance, Lowered | 
         return own, None
 
 
-def inside_the_edge(state: Run, late: float) -> None:
+def inside_the_edge(state: Run, clock: Clock) -> None:
     """Where the deployed model refuses a search's best action: offer the search one whose exact logit is
     higher, if one is found, and points between the two, cheaper and cheaper.
 
@@ -111,9 +109,9 @@ def inside_the_edge(state: Run, late: float) -> None:
     """
     refused, instance = state.refused, state.instance
     assert refused is not None
-    found = near(instance, refused, late)
+    found = near(instance, refused, clock)
     if found is None and state.best.action is None:
-        found = _inward(state, PARTS[1::4], late)
+        found = _inward(state, PARTS[1::4], clock)
     kept = {name for name in found or refused if name not in refused or instance.by_name[name].lattice}
     if found is None:
         far = {n: a if n in kept else 2.0 * a - instance.factual[n] for n, a in refused.items()}
@@ -122,7 +120,7 @@ def inside_the_edge(state: Run, late: float) -> None:
         state.offer({n: a if n in kept else refused[n] + part * (a - refused[n]) for n, a in found.items()})
 
 
-def _inward(state: Run, parts: Sequence[float], late: float) -> Action | None:
+def _inward(state: Run, parts: Sequence[float], clock: Clock) -> Action | None:
     """A feasible action in a search's box with a higher exact logit than the last one that only the deployed
     model refused; None if none is found within :data:`SECONDS`.
 
@@ -137,14 +135,14 @@ def _inward(state: Run, parts: Sequence[float], late: float) -> Action | None:
     [nearly] = instance.classifier.nearly(instance.model_rows(row)[None])
     if nearly is None:
         return None
-    late = min(late, time.perf_counter() + SECONDS)
+    clock = clock.within(SECONDS)
     for part in parts:
         room = part * nearly[1]
         raised = problem._replace(need_low=problem.need_low + room, need_high=problem.need_high + room)
         accept = replace(instance.accept, margin=instance.accept.margin + room)
         with closing(Run(replace(instance, accept=accept), raised, aside=True)) as higher:
-            found = _found(higher, late)
-        if found is not None or time.perf_counter() > late:
+            found = _found(higher, clock)
+        if found is not None or clock.over:
             return found
     return None
 
@@ -160,9 +158,8 @@ def _around(instance: Instance, problem: Problems, action: Action, reach: float)
     return between(problem, low, high)
 
 
-def _found(state: Run, late: float) -> Action | None:
+def _found(state: Run, clock: Clock) -> Action | None:
     """What a short search finds."""
     ready()
-    late = min(late, time.perf_counter() + SECONDS)
-    search_on(state, late, enough=lambda: int(state.tree.now.examined) >= NODES)
+    search_on(state, clock.within(SECONDS), enough=lambda: int(state.tree.now.examined) >= NODES)
     return state.best.action

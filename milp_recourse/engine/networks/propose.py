@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import cache
@@ -27,6 +26,7 @@ from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.judge import Action
 from milp_recourse.judge.best_first import Incumbent
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import LATE, NEVER, Clock
 from milp_recourse.problem.result import gap_tolerance
 from milp_recourse.program.largest import best_of_box
 from milp_recourse.program.lower import lower as neutral
@@ -99,8 +99,8 @@ class Run:
         without one.
     refused
         That action if the deployed model refuses it, else None.
-    late
-        When to end, a value of :func:`time.perf_counter`.
+    clock
+        When to end.
     confirmed
         What the search's best action cost by compiled code's own numbers when it was judged; inf without one.
     """
@@ -123,7 +123,7 @@ class Run:
         self.few = len(self.problem.lever) <= FEW and not len(self.starts)
         self.best = Incumbent(instance)
         self.refused: Action | None = None
-        self.least = self.confirmed = self.late = math.inf
+        self.least, self.confirmed, self.clock = math.inf, math.inf, NEVER
         if begun is None:
             search.begin(self.problem, self.work, self.tree)
 
@@ -152,7 +152,7 @@ class Run:
         configuration; see :func:`~milp_recourse.engine.networks.search.run`.
         """
         answers = np.zeros((1, len(self.problem.lever))), np.zeros(1, search.FOUND)
-        settings = slice_and(self.late - time.perf_counter()), share, self.few, around, self.starts
+        settings = slice_and(self.clock.left(0.0)), share, self.few, around, self.starts
         return int(search.run(alone(self.problem), 0, False, self.work, self.tree, *answers, *settings)[1])
 
     def react(self, why: int) -> str | None:
@@ -171,7 +171,7 @@ class Run:
         """Without an action, search for good ones so many times, in these configurations in turn; once there
         is one, no configuration has another turn."""
         for k in range(count if self.least == math.inf else 0):
-            if time.perf_counter() > self.late or (k >= len(cases) and self.least < math.inf):
+            if self.clock.over or (k >= len(cases) and self.least < math.inf):
                 break
             self.examine(0, cases[k % len(cases)])
             self.confirm()
@@ -238,11 +238,6 @@ class Run:
         return not verdict.faults
 
 
-def reason(late: float) -> str | None:
-    """A reason to end once that value of :func:`time.perf_counter` has passed, before that None."""
-    return "the time limit was reached" if time.perf_counter() > late else None
-
-
 class _Stages:
     """Searches beside one that takes long, for what costs less than a part of its best action: these prove a
     bound where its own stays near 0.
@@ -269,7 +264,7 @@ class _Stages:
         alone = int(self.state.tree.now.examined)
         behind = min(self.state.bound, float(self.state.tree.stuck[0])) < STAGE_BEHIND * self.low
         least = 0 if alone < self.wait else int((STAGE_MOST if behind else STAGE_SHARE) * alone)
-        while self.given < least and self.low < self.state.target and time.perf_counter() <= self.state.late:
+        while self.given < least and self.low < self.state.target and not self.state.clock.over:
             now = self.now = self.now or self._next()
             examined = int(now.tree.now.examined)
             why = now.examine(least - self.given)
@@ -307,13 +302,13 @@ class _Stages:
         stage = Run(state.instance, state.problem)
         stage.work.now.allowance = state.work.now.allowance
         stage.work.now.best_cost = stage.least = stage.confirmed = budget
-        stage.late = state.late
+        stage.clock = state.clock
         return stage
 
 
 def search_on(
     state: Run,
-    late: float = math.inf,
+    clock: Clock = NEVER,
     watch: Callable[[float, float], object] = lambda cost, bound: None,
     inside: Callable[[Run], object] = lambda state: None,
     why: int | None = None,
@@ -323,8 +318,6 @@ def search_on(
 
     Parameters
     ----------
-    late
-        When to end, a value of :func:`time.perf_counter`.
     watch
         Gets the cost in hand and the bound after every slice.
     inside
@@ -339,10 +332,10 @@ def search_on(
     (bound, message)
         The proven bound, and why the search ended before its proof, or None.
     """
-    tree, looked, message, state.late = state.tree, False, None, late
+    tree, looked, message, state.clock = state.tree, False, None, clock
     look, around = first_slice(state.problem, state.few)
     stages, pause = _Stages(state), STAGES_FROM * look if not state.aside else math.inf
-    while why is not None or (message := "it was a short search" if enough() else reason(late)) is None:
+    while why is not None or not (enough() or clock.over):
         if why is None:
             why = state.examine(max(int(min(look, pause)) - int(tree.now.examined), 1), around)
         around = -1
@@ -366,10 +359,12 @@ def search_on(
             cases, n = np.unique(tree.case[tree.heap[: tree.now.open]]).tolist(), int(tree.now.examined)
             state.seek(cases, max(min(n // NODES_EACH, len(cases)), n // NODES_AGAIN) if cases else 0)
         why = None
+    else:
+        message = LATE if clock.over else "it was a short search"
     stuck = float(tree.stuck[0])
     # an action should not be missed, however short the time
     if not state.aside and (message is not None or stuck < state.target):
-        state.late = time.perf_counter() + min(max(late - time.perf_counter(), SLICE), 1.0)
+        state.clock = clock.at_least(SLICE).within(1.0)
         state.seek(range(len(state.problem.box)), LAST_TURNS * len(state.problem.box))
     if max(stuck, stages.low) < state.target and message is None:
         message = STUCK

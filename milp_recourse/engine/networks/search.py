@@ -144,9 +144,10 @@ SPARE = Spare[tuple[Work, Pool]](lambda p: (workspace(p), pool(p, 256)))
 """Of all searches of this process."""
 
 
-def slice_and(left: float) -> tuple[int, int]:
-    """:data:`SLICE`, and the seconds that are left, as compiled code takes them: ticks of its clock."""
-    return int(1e6 * SLICE), int(1e6 * min(max(0.0, left), MOST_SECONDS))
+def slice_and(left: float | None) -> tuple[int, int]:
+    """:data:`SLICE`, and the seconds that are left (None: without end), as compiled code takes them: ticks of
+    its clock."""
+    return int(1e6 * SLICE), int(1e6 * (MOST_SECONDS if left is None else min(left, MOST_SECONDS)))
 
 
 def first_slice(p: Problems, few: bool) -> tuple[int, int]:

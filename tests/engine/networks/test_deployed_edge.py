@@ -19,6 +19,7 @@ from milp_recourse.formats import read_instance
 from milp_recourse.judge import already_good, best_first, judge
 from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.options import Clock
 from milp_recourse.solvers.protocol import Options
 from tests.helpers import engine_alone
 from tests.helpers.generators import supported_instance
@@ -83,9 +84,9 @@ def test_looking_inside_the_edge_ends_with_the_time_limit() -> None:
     search_on(edge)
     assert edge.refused is not None
     assert near(instance, edge.refused) is not None
-    assert near(instance, edge.refused, late=time.perf_counter()) is None
+    assert near(instance, edge.refused, Clock.start(0.0)) is None
     begun = time.perf_counter()
-    inside_the_edge(edge, late=begun)
+    inside_the_edge(edge, Clock(begun))
     assert time.perf_counter() - begun < 1.0
 
 
