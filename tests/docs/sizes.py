@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.test_imports import FILES, ROOMS, module_of, room_of
+from tests.test_imports import FILES, ROOMS, circle, module_of, room_of, rooms_imported
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results" / "architecture" / "sizes.json"
@@ -64,7 +64,7 @@ WAYS = {
 }
 """What is asked, and a script that makes ``answer``, the function that asks it."""
 
-AIMS = {"product": 26000, "lab": 8500, "checker": 3900, "files": (40, 50, 50)}
+AIMS = {"product": 26000, "lab": 8500, "checker": 3900, "files": (40, 50, 50), "changes": (563, 1754, 1768)}
 
 WATCHED = """
 import sys
@@ -147,6 +147,24 @@ def entered() -> dict[str, list[int]]:
     return found
 
 
+def rooms() -> dict[str, int]:
+    """How many rooms there are, floors that they stand on, and imports of one room by another; circles of
+    files that import each other."""
+    sources = {module_of(file): file.read_text(encoding="utf-8") for file in FILES}
+    arrows: dict[str, set[str]] = {room: set() for room in ROOMS}
+    for module, source in sources.items():
+        arrows[room_of(module)] |= rooms_imported(source) - {room_of(module)}
+    floors: dict[str, int] = {}
+    for room in ROOMS:  # in an order in which each imports earlier ones only
+        floors[room] = 1 + max((floors[below] for below in arrows[room]), default=0)
+    return {
+        "rooms": len(ROOMS),
+        "floors": max(floors.values()),
+        "arrows between rooms": sum(map(len, arrows.values())),
+        "circles of files": int(bool(circle(sources.items()))),
+    }
+
+
 def totals(counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
     """Code lines of the product (the package without the experiments), of these, and of the checker."""
     checker, lab = counts[CHECKER]["code"], counts["lab"]["code"]
@@ -165,10 +183,13 @@ def tables(found: Mapping[str, Any], before: Mapping[str, Any]) -> str:
     now, said = totals(found["lines"]), {"product": "the package without `lab`", "lab": "`lab`"}
     said["checker"] = "`verify/`"
     text += [f"| {said[k]} | {before['totals'][k]} | {now[k]} | at most {AIMS[k]} |" for k in said]
-    text += ["", "| | files before | now | aim | changes of room before | now |", "|---|---|---|---|---|---|"]
-    for name, aim in zip(WAYS, AIMS["files"], strict=True):
+    text += ["", "| | before | now |", "|---|---|---|"]
+    text += [f"| {what} | {before['rooms'][what]} | {found['rooms'][what]} |" for what in found["rooms"]]
+    text += ["", "| | files before | now | aim | changes of room before | now | aim |"]
+    text += ["|---|---|---|---|---|---|---|"]
+    for name, aim, most in zip(WAYS, AIMS["files"], AIMS["changes"], strict=True):
         (old_files, old_changes), (files, changes) = before["entered"][name], found["entered"][name]
-        text.append(f"| {name} | {old_files} | {files} | {aim} | {old_changes} | {changes} |")
+        text.append(f"| {name} | {old_files} | {files} | {aim} | {old_changes} | {changes} | {most} |")
     return "\n".join(text) + "\n"
 
 
@@ -191,7 +212,7 @@ def main() -> None:
     parser.add_argument("--lines", action="store_true", help="count lines only: solve nothing")
     known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     files = known["entered"] if parser.parse_args().lines else entered()
-    found = {"lines": lines(), "entered": files}
+    found = {"lines": lines(), "rooms": rooms(), "entered": files}
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(placed(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")

@@ -24,8 +24,7 @@ from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.nearby import inside_the_edge
 from milp_recourse.engine.networks.problem_arrays import Array, People, Problems, decode, one_of
 from milp_recourse.engine.networks.propose import STUCK, Run, search_on
-from milp_recourse.engine.networks.search import SLICE
-from milp_recourse.engine.networks.work import Pool, Work
+from milp_recourse.engine.networks.search import SLICE, Taken
 from milp_recourse.judge import Judgement, judge
 from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
@@ -107,12 +106,7 @@ def searched(
 
 
 def first_slices(
-    people: People,
-    first: int,
-    memory: tuple[Work, Pool],
-    found: Array,
-    numbers: NDArray[Any],
-    limit: float | None,
+    people: People, first: int, memory: Taken, found: Array, numbers: NDArray[Any], limit: float | None
 ) -> tuple[int, int]:
     """The first slices of several applicants' searches, from number ``first`` on, until one does not finish
     or :data:`SLICE` has passed.
@@ -143,18 +137,13 @@ def _closed(
 
 
 def _alone(
-    instance: Instance,
-    problem: Problems,
-    options: Options,
-    memory: tuple[Work, Pool] | None,
-    why: int | None,
-    begun: float,
+    instance: Instance, problem: Problems, options: Options, own: Taken | None, why: int | None, begun: float
 ) -> Proposal:
-    """One search, or the rest of it after its first slice in ``memory``, which has returned because of
-    ``why``."""
+    """One search, or the rest of it after its first slice, which has returned because of ``why``, in its
+    ``own`` memory."""
     clock = Clock.start(options.time_limit, begun)
     watch = options.watch or (lambda cost, bound: None)
-    with closing(Run(instance, problem, options.starts, memory)) as state:
+    with closing(Run(instance, problem, options.starts, own)) as state:
         made = search_on(state, clock, watch, partial(inside_the_edge, clock=clock), why)
         return _proposal(state, *made, int(state.tree.now.examined), begun, clock)
 

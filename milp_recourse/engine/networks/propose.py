@@ -13,15 +13,9 @@ from numpy.typing import NDArray
 from milp_recourse.engine.compiling import announced
 from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
-from milp_recourse.engine.networks.problem_arrays import (
-    Problems,
-    alone,
-    coordinates,
-    decode,
-    lower,
-)
-from milp_recourse.engine.networks.search import FEW, SLICE, SPARE, first_slice, slice_and
-from milp_recourse.engine.networks.work import Pool, Work, larger
+from milp_recourse.engine.networks.problem_arrays import Problems, alone, coordinates, decode, lower
+from milp_recourse.engine.networks.search import FEW, SLICE, SPARE, Taken, first_slice, slice_and
+from milp_recourse.engine.networks.work import larger
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.judge import Action
 from milp_recourse.judge.best_first import Incumbent
@@ -110,7 +104,7 @@ class Run:
         instance: Instance,
         problem: Problems | None = None,
         starts: NDArray[np.float64] | None = None,
-        begun: tuple[Work, Pool] | None = None,
+        begun: Taken | None = None,
         aside: bool = False,
     ) -> None:
         self.instance, self.problem = instance, lower(instance) if problem is None else problem

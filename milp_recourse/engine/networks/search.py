@@ -14,14 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.engine.compiling import (
-    ROUND,
-    clock,
-    compiled,
-    entry,
-    record,
-    refer,
-)
+from milp_recourse.engine.compiling import ROUND, clock, compiled, entry, record, refer
 from milp_recourse.engine.networks import splitting
 from milp_recourse.engine.networks.descent import (
     DIVE,
@@ -93,6 +86,8 @@ FIRST_LEAST, FIRST_WORK = 16, 2**22
 ``FIRST_WORK``, but not before so many nodes: a node takes 50 ms where three layers have 512 units."""
 
 Memory = TypeVar("Memory")
+Taken = tuple[Work, Pool]
+"""The memory of a search."""
 
 MOST_SHAPES = 8
 """Of how many shapes spare memory is kept."""
@@ -140,7 +135,7 @@ def _shape(p: Problems) -> tuple[object, ...]:
     return *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes()
 
 
-SPARE = Spare[tuple[Work, Pool]](lambda p: (workspace(p), pool(p, 256)))
+SPARE = Spare[Taken](lambda p: (workspace(p), pool(p, 256)))
 """Of all searches of this process."""
 
 
