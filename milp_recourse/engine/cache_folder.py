@@ -1,6 +1,6 @@
 """The folder that compiled code is kept in: the user's own, or none.
 
-numba's index files are pickles, so whoever can write them runs code as the user. A folder is used only if
+Files of compiled code are pickles, so whoever can write them runs code as the user. A folder is used only if
 nobody else could have made it, can write into it, or can put another in its place.
 """
 

@@ -2,9 +2,9 @@
 
 numba's own cache of a function is keyed by that function's file, although the compiled code contains globals
 and inlined functions of other files. Here the key is a digest of every source in the function's folder, of
-the files that compile, of two files outside whose constants the code freezes, and of the versions of Python,
-numpy, numba and llvmlite. An edit anywhere in the folder compiles all of it anew, so compiled functions may
-only call compiled functions of their own folder.
+the files that compile, of two files outside whose constants the code freezes, of the versions of Python,
+numpy, numba and llvmlite, and of the processor. An edit anywhere in the folder compiles all of it anew, so
+compiled functions may only call compiled functions of their own folder.
 """
 
 from __future__ import annotations
@@ -12,31 +12,47 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import os
 import sys
+import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import llvmlite
+import llvmlite.binding as llvm
 import numba
 import numpy as np
-from numba.core import caching
 
 from milp_recourse.engine.cache_folder import NotOwn, cache_folder, places
+from milp_recourse.engine.numba_internals import CONFIG, packed, unpacked
 
 LOG = logging.getLogger("milp_recourse")
 """Its warnings are printed on stderr where the caller has set up no logging."""
 
 UNKEPT = "milp_recourse: compiled code is not kept, so every process compiles its own: {}"
 
-COMPILERS = "compile_cache.py", "numba_internals.py", "compiling.py", "shipped_code.py"
+COMPILERS = (
+    "compile_cache.py",
+    "numba_internals.py",
+    "compiling.py",
+    "passed_by_address.py",
+    "shipped_code.py",
+)
 """Files that say how is compiled."""
 
 OUTSIDE = Path("problem", "result.py"), Path("problem", "forest.py")
 """Files of the package outside the folders of compiled code whose constants it freezes."""
 
-VERSIONS = sys.version, np.__version__, numba.__version__, llvmlite.__version__
+PROCESSOR = (
+    llvm.get_process_triple(),
+    CONFIG.CPU_NAME or llvm.get_host_cpu_name(),
+    llvm.get_host_cpu_features().flatten() if CONFIG.CPU_FEATURES is None else CONFIG.CPU_FEATURES,
+)
+"""What numba compiles for: users' folders are on several machines at times."""
+
+VERSIONS = sys.version, np.__version__, numba.__version__, llvmlite.__version__, *PROCESSOR
 
 
 @cache
@@ -56,77 +72,73 @@ def say_unkept(why: str) -> None:
     LOG.warning(UNKEPT.format(why))
 
 
-class _Locator(caching._CacheLocator):
-    """Tells numba the folder and the key of a function's cached code."""
+class FunctionCache:
+    """The compiled code of a function, in a file for each choice of its arguments' types; what is broken or
+    cannot be kept is compiled anew.
 
-    def __init__(self, py_func: Callable[..., Any], sources: Path, place: Path) -> None:
-        self._name = f"{py_func.__module__}.{py_func.__qualname__}"
-        self._sources, self._place = sources, place
-        self._folder = cache_folder(place, digest(sources))
+    Raises
+    ------
+    NotOwn
+        There is no folder that it may be in.
+    """
 
-    def get_cache_path(self) -> str:
-        return str(self._folder)
+    folder: Path | None
+    """None once it turns out that nothing can be kept."""
 
-    def ensure_cache_path(self) -> None:
-        """Check again that the folder is nobody else's: temporary folders are emptied at times."""
-        if cache_folder(self._place, digest(self._sources)) != self._folder:
-            raise NotOwn(f"{self._folder} is no longer what it was")
-
-    def get_source_stamp(self) -> str:
-        return digest(self._sources)
-
-    def get_disambiguator(self) -> str:
-        return self._name
-
-    @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
-        sources = Path(py_func.__code__.co_filename).resolve().parent
+    def __init__(self, function: Callable[..., Any]) -> None:
+        source = Path(function.__code__.co_filename).resolve()
+        self._name, self._key = f"{source.stem}.{function.__qualname__}", digest(source.parent)
         refused: dict[str, None] = {}
         for place in places():
             try:
-                return cls(py_func, sources, place)
+                self._place, self.folder = place, cache_folder(place, self._key)
+                return
             except NotOwn as reason:
                 refused.setdefault(str(reason))
         raise NotOwn("; ".join(refused))
 
-
-class _Impl(caching.CompileResultCacheImpl):
-    _locator_classes: Any = (_Locator,)
-
-
-class FunctionCache(caching.FunctionCache):
-    """numba's cache of a function, under the keys above; what is broken or cannot be kept is compiled
-    anew."""
-
-    _impl_class = _Impl
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load from the cache as numba does.
-
-        A file that is broken, after the machine lost power, say, counts as not found. What is only needed to
-        compile stays unloaded: numba's ``refresh`` imports half of numba, and SciPy.
-        """
-        found = None
+    def load(self, arguments: Any, context: Any) -> Any:
+        """What was compiled for arguments of these types; None if there is none, or it is broken, as it is
+        left where the machine loses power."""
         try:
-            self._impl.locator.ensure_cache_path()
-            with self._guard_against_spurious_io_errors():
-                found = self._load_overload(sig, target_context)
+            file = self._file(arguments)
+            return None if file is None else unpacked(file.read_bytes(), arguments, context)
         except NotOwn as reason:
-            self._not_kept(reason)
+            self._not_kept(str(reason))
         except Exception:  # whatever a pickle that was cut off raises
-            with contextlib.suppress(OSError):
-                self.flush()
-        return found
+            pass
+        return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Save as numba does; where that fails, on a full disk, say, the compiled code is not kept."""
-        if self._enabled:
+    def save(self, arguments: Any, result: Any) -> None:
+        """Write it, completely or not at all; where that fails, on a full disk, say, it is not kept."""
+        try:
+            file, content = self._file(arguments), packed(arguments, result)
+            if file is None or content is None:
+                return
+            made, name = tempfile.mkstemp(dir=file.parent)
             try:
-                super().save_overload(sig, data)
-            except (OSError, NotOwn) as reason:
-                self._not_kept(reason)
+                with os.fdopen(made, "wb") as stream:
+                    stream.write(content)
+                os.replace(name, file)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(name)
+                raise
+        except NotOwn as reason:
+            self._not_kept(str(reason))
+        except OSError as reason:
+            self._not_kept(f"{self.folder}: {reason.strerror}")
 
-    def _not_kept(self, reason: OSError | NotOwn) -> None:
-        self.disable()
-        said = f"{self.cache_path}: {reason.strerror}" if isinstance(reason, OSError) else str(reason)
-        say_unkept(said)
+    def _file(self, arguments: Any) -> Path | None:
+        """Its file, once it is checked again that the folder is nobody else's: temporary folders are emptied
+        at times."""
+        if self.folder is None:
+            return None
+        if cache_folder(self._place, self._key) != self.folder:
+            raise NotOwn(f"{self.folder} is no longer what it was")
+        kinds = hashlib.sha256(str(arguments).encode()).hexdigest()[:12]
+        return self.folder / f"{self._name}.{kinds}.code"
+
+    def _not_kept(self, why: str) -> None:
+        self.folder = None
+        say_unkept(why)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import numba
 import numpy as np
-from numba.core import caching, event, types
+from numba.core import event, types
 from numba.core.runtime.nrt import rtsys
 
 from milp_recourse.engine import shipped_code
@@ -26,12 +26,10 @@ from milp_recourse.engine.compile_cache import LOG, FunctionCache, say_unkept
 from milp_recourse.engine.numba_internals import (
     CONFIG,
     BareCompiler,
-    InnerCompiler,
     PartCompiler,
     WholeCompiler,
-    by_reference,
-    refer,
 )
+from milp_recourse.engine.passed_by_address import by_reference, refer
 
 __all__ = [
     "allocated",
@@ -156,7 +154,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     counts are atomic operations wherever an array is passed on or a row of it is taken; they took a third of
     the time of a search.
     """
-    return _compiled(function, InnerCompiler, counts=False)
+    return _compiled(function, PartCompiler, counts=False)
 
 
 def counting(function: Callable[..., Any]) -> Any:
@@ -177,7 +175,7 @@ def counting_entry(function: Callable[..., Any]) -> Any:
     return _entry(function, WholeCompiler, counts=True)
 
 
-class EntryCache(caching.NullCache):
+class EntryCache:
     """Where an entry's machine code comes from: the package, else the user's folder, else it is compiled.
 
     What came with the package is first: it is as fast, and who has it needs no folder. Nothing is written
@@ -201,12 +199,17 @@ class EntryCache(caching.NullCache):
             say_unkept(str(reason))
             return None
 
+    @property
+    def cache_path(self) -> str | None:
+        """The user's folder, for numba's statistics."""
+        return None if self._own is None else str(self._own.folder)
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load what there is; if nothing is found, numba compiles next: start the thread."""
         rtsys.initialize(target_context)  # how compiled code and Python share arrays
         found = shipped_code.load(self._function, sig, target_context)
         if found is None and self._own is not None:
-            found = self._own.load_overload(sig, target_context)
+            found = self._own.load(sig, target_context)
         if found is None and EntryCache.teller is not None and EntryCache.teller.ident is None:
             EntryCache.teller.start()
         return found
@@ -214,7 +217,7 @@ class EntryCache(caching.NullCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled in the user's folder."""
         if self._own is not None:
-            self._own.save_overload(sig, data)
+            self._own.save(sig, data)
 
 
 def _compiled(

@@ -9,7 +9,6 @@ arrays through numba's own library.
 from __future__ import annotations
 
 import contextlib
-import pickle
 import platform
 import sysconfig
 from collections.abc import Callable
@@ -21,11 +20,9 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 import numba
-from numba.core import serialize
-from numba.core.compiler import CompileResult
 
 from milp_recourse.engine.compile_cache import digest
-from milp_recourse.engine.numba_internals import CONFIG
+from milp_recourse.engine.numba_internals import CONFIG, packed, unpacked
 
 PLACE = Path("milp_recourse", "engine", "_compiled")
 """In an installed package; in a checkout there is none."""
@@ -59,14 +56,13 @@ def usable() -> bool:
     return all(has.get(feature) for feature in needed[1].split())
 
 
-def load(function: Callable[..., Any], arguments: Any, context: Any) -> CompileResult | None:
+def load(function: Callable[..., Any], arguments: Any, context: Any) -> Any:
     """What was made for a function and the types of its arguments; None if there is none, or it is broken."""
     for folder in folders() if usable() else ():
         with contextlib.suppress(Exception):  # whatever a pickle that was cut off raises
-            made_for, reduced = pickle.loads(_file(folder, function).read_bytes())
-            if made_for == arguments:
-                made: CompileResult = CompileResult._rebuild(context, *reduced)
-                return made
+            found = unpacked(_file(folder, function).read_bytes(), arguments, context)
+            if found is not None:
+                return found
     return None
 
 
@@ -78,11 +74,11 @@ def save(folder: Path, function: Callable[..., Any], arguments: Any, result: Any
     ValueError
         There is a file of it, or its code has addresses of this process in it.
     """
-    file = _file(folder, function)
-    if file.exists() or result.library.has_dynamic_globals:
+    file, content = _file(folder, function), packed(arguments, result)
+    if file.exists() or content is None:
         raise ValueError(f"{file.name} is called with several types, or its code is of this process alone")
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(serialize.dumps((arguments, result._reduce())))
+    file.write_bytes(content)
 
 
 def _file(folder: Path, function: Callable[..., Any]) -> Path:

@@ -122,7 +122,7 @@ def test_planted_index_files_are_not_read(place):
     """In the folder that would be used, made by another user or by root for everybody: it says so in one
     line and compiles for itself."""
     own, temporary = compiled(place)[0], place / "tmp" / f"milp_recourse-{USER}"
-    [index] = temporary.rglob("*.nbi")
+    [index] = temporary.rglob("*.code")
     for owner, base in product((OTHER, 0), (temporary, place / "home" / ".cache")):
         shutil.rmtree(temporary)
         shutil.rmtree(place / "home" / ".cache", ignore_errors=True)
@@ -160,7 +160,7 @@ def test_roots_cache_is_not_the_users(place):
     (place / "home").chmod(0o755)
     os.chown(place / "home", USER, USER)
     assert compiled(place)[0][:2] == ["4.0", "0"]
-    [index] = (place / "home").rglob("*.nbi")
+    [index] = (place / "home").rglob("*.code")
     index.write_bytes(pickle.dumps(Planted()))
     said, warned = compiled(place, user=0)
     assert said[:2] == ["4.0", "0"] and warned == ""  # kept in root's own folder below the temporary one
@@ -170,7 +170,7 @@ def test_roots_cache_is_not_the_users(place):
 def test_the_planted_files_would_run_where_the_folder_is_the_users(place):
     """So that the tests above could fail."""
     compiled(place)
-    [index] = (place / "tmp").rglob("*.nbi")
+    [index] = (place / "tmp").rglob("*.code")
     index.write_bytes(pickle.dumps(Planted()))
     with pytest.raises(AssertionError, match="PLANTED"):
         compiled(place)

@@ -173,7 +173,7 @@ def test_planted_index_files_are_not_read_and_one_line_says_so(own):
     """The same file runs code where the folder is the user's own, so the test would see it run."""
     first = run(own, NUMBA_CACHE_DIR=str(own / "cache"))
     assert (first.stdout, first.stderr) == ("4.0\n", "")
-    [index] = (own / "cache").rglob("*.nbi")
+    [index] = (own / "cache").rglob("*.code")
     index.write_bytes(pickle.dumps(Planted()))
     assert "PLANTED" in run(own, NUMBA_CACHE_DIR=str(own / "cache")).stderr
     index.write_bytes(pickle.dumps(Planted()))
@@ -191,7 +191,7 @@ def test_planted_index_files_are_not_read_and_one_line_says_so(own):
 @pytest.mark.long
 def test_a_broken_file_is_compiled_anew(own):
     """As it is left where the machine loses power; it is replaced, and found the next time."""
-    for pattern in ("*.nbi", "*.nbc"):
+    for pattern in ("*.code",):
         run(own, NUMBA_CACHE_DIR=str(own / "cache"))
         for file in (own / "cache").rglob(pattern):
             file.write_bytes(file.read_bytes()[:20])
