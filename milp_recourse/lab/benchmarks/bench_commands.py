@@ -254,6 +254,36 @@ def real(
     )
 
 
+@app.command()
+def peers(
+    folder: Results = Path("bench-peers"),
+    data: Data = None,
+    python: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOOL=PYTHON", help="treecf, ocean, dice, alibi or reachml, and its Python."),
+    ] = None,
+    people: Annotated[int, typer.Option(min=1, help="People who have recourse.")] = 10,
+    without: Annotated[int, typer.Option(min=0, help="People who have none.")] = 3,
+    time_limit: WallSeconds = 120.0,
+    seed: SeedOfRows = 0,
+) -> None:
+    """Compare what the tools for recourse say of the same refused people of German credit.
+
+    A tool whose Python is not named is left out.
+    """
+    from milp_recourse.lab.benchmarks import bench_peers as bench
+
+    plan = bench.Plan(bench.pythons(python or []), people, without, time_limit, seed, data)
+    with progress_bar("peers", len(plan)) as bar:
+        rows = bench.run(plan, folder, bar.advance)
+    report = bench.write(rows, folder, plan)
+    print_rows(f"{people} people with recourse, {without} without, {time_limit:g} s limit", report["tools"])
+    for claim in report["wrong"]:
+        typer.echo(f"wrong: {claim}")
+    for tool in report["left_out"]:
+        typer.echo(f"{tool}: no --python {tool}=PYTHON; left out")
+
+
 def _compare(name: str, bench: Any, plan: Any, folder: Path, jobs: int) -> None:
     """Run a plan of the module ``bench``, write its report, print the tables, refusals and false claims."""
     from milp_recourse.lab.benchmarks.tree_report import write

@@ -1,0 +1,242 @@
+"""Run by a Python that has a peer and xgboost: ``python tool_worker.py FOLDER PEER``, PEER one of
+treecf, ocean, dice, alibi and reachml.
+
+It imports nothing of this package. FOLDER has ``model.json`` (XGBoost's own format, which every version
+reads) and ``people.json``: the columns' ``names`` and ``rows`` of whole numbers that the model was trained
+on. Its first line says the peer's version, or why there is none (``refused``). Every line that it reads is a
+question: {"row": [...], "low": [...], "high": [...], "limit": seconds}; a column whose two ends are the row's
+value is fixed, and a change by 1 costs 1. It writes an answer to each on a line: "status" is ``optimal``,
+``infeasible``, ``found`` (an action without a claim), ``exists`` (recourse does) or ``nothing``; "row" has
+the action's outcome; "seconds" is the wall time with the peer loaded and the training rows read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import sys
+import time
+import warnings
+
+SEED = 42
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+ASKED = 4
+"""Counterfactuals that DiCE is asked for."""
+PROTOTYPE, STEP = 10.0, 1.0
+"""alibi: the weight of its prototypes, as in its documentation, and the step of its differences."""
+
+
+def frame_of(rows, names):
+    """Whole numbers as a table, which DiCE and reachml take the columns' kinds from."""
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=names).astype(int)
+
+
+def free(question, names):
+    """The columns that may move, each with its ends."""
+    ends = zip(names, question["low"], question["high"], strict=True)
+    return {name: [low, high] for name, low, high in ends if low < high}
+
+
+def of_treecf(model, names, rows):
+    """treecf's exact search."""
+    from peer_worker import of_treecf as made
+
+    answered = made({"model": model}, None)
+    same = {"price": [1.0] * len(names), "whole": [True] * len(names)}
+    return lambda question: answered(question | same)
+
+
+def of_ocean(model, names, rows):
+    """OceanPy's CP model; it has no option for fixed columns and ranges, so these are added to the model."""
+    import ocean
+    import pandas as pd
+    from ocean.feature import parse_features
+    from peer_worker import ocean_answer
+
+    _, mapper = parse_features(
+        pd.DataFrame(rows, columns=names), discretes=tuple(names), drop_na=False, drop_constant=False
+    )
+    model.get_booster().feature_names = names
+    explainer = ocean.ConstraintProgrammingExplainer(model, mapper=mapper)
+
+    def answer(question):
+        for name, low, high in zip(names, question["low"], question["high"], strict=True):
+            value = explainer.mapper[name].xget()
+            explainer.add_garbage(explainer.Add(value >= int(low)), explainer.Add(value <= int(high)))
+        return ocean_answer(explainer, question | {"norm": 1}, ["discrete"] * len(names), "cp")
+
+    return answer
+
+
+class Deployed:
+    """The model as DiCE calls it: on tables, whose columns the model does not know by name."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def predict_proba(self, frame):
+        """Probabilities of both classes."""
+        import numpy as np
+
+        return self.model.predict_proba(np.asarray(frame, dtype=float))
+
+    def predict(self, frame):
+        """The class of every row."""
+        import numpy as np
+
+        return self.model.predict(np.asarray(frame, dtype=float))
+
+
+def of_dice(model, names, rows):
+    """DiCE's genetic method, the one that minimises a distance; the nearest of a few counterfactuals.
+
+    Asked for one it often ends with an error.
+    """
+    import dice_ml
+    import numpy as np
+
+    known = frame_of(rows, names)
+    known["outcome"] = model.predict(np.array(rows, dtype=float))
+    data = dice_ml.Data(dataframe=known, continuous_features=names, outcome_name="outcome")
+    wrapped = dice_ml.Model(model=Deployed(model), backend="sklearn", model_type="classifier")
+    explainer = dice_ml.Dice(data, wrapped, method="genetic")
+
+    def answer(question):
+        levers = free(question, names)
+        np.random.seed(SEED)
+        random.seed(SEED)
+        asked = {"features_to_vary": list(levers), "permitted_range": levers, "desired_class": 1}
+        try:
+            found = explainer.generate_counterfactuals(frame_of([question["row"]], names), ASKED, **asked)
+        except Exception as problem:
+            if "No counterfactuals found" in str(problem):
+                return {"status": "nothing", "message": str(problem)}
+            raise
+        one = found.cf_examples_list[0]
+        ends = one.final_cfs_df if one.final_cfs_df_sparse is None else one.final_cfs_df_sparse
+        if ends is None or not len(ends):
+            return {"status": "nothing"}
+        nearest = (ends[names].astype(float) - question["row"]).abs().sum(axis=1).argmin()
+        return {"status": "found", "row": [float(ends.iloc[nearest][name]) for name in names]}
+
+    return answer
+
+
+def of_alibi(model, names, rows):
+    """alibi's CounterfactualProto with k-d trees, as its documentation calls it for a table.
+
+    It searches real numbers, so the function that it is given rounds them.
+    """
+    import numpy as np
+    import tensorflow as tf
+
+    tf.compat.v1.disable_v2_behavior()
+    from alibi.explainers import CounterfactualProto
+
+    known = np.array(rows, dtype=float)
+
+    def predict(values):
+        return model.predict_proba(np.rint(values))
+
+    def answer(question):
+        tf.compat.v1.keras.backend.clear_session()
+        ends = tuple(np.array([question[end]], dtype=float) for end in ("low", "high"))
+        explainer = CounterfactualProto(
+            predict,
+            (1, len(names)),
+            use_kdtree=True,
+            theta=PROTOTYPE,
+            c_init=1.0,
+            feature_range=ends,
+            eps=(1e-3, STEP),
+        )
+        found = explainer.fit(known).explain(np.array([question["row"]], dtype=float), target_class=[1]).cf
+        if found is None:
+            return {"status": "nothing"}
+        return {"status": "found", "row": np.rint(found["X"][0]).tolist()}
+
+    return answer
+
+
+def of_reachml(model, names, rows):
+    """reachml's list of everything within reach; whether the model accepts any of it."""
+    from reachml import ActionSet, ReachableSetEnumerator
+
+    known = frame_of(rows, names)
+
+    def answer(question):
+        actions, levers = ActionSet(known), free(question, names)
+        for name in names:
+            if name in levers:
+                actions[name].lb, actions[name].ub = levers[name]
+            else:
+                actions[name].actionable = False
+        reach = ReachableSetEnumerator(actions, question["row"])
+        reach.enumerate()
+        points = reach.reachable_points
+        accepted = bool((model.predict(points) == 1).any())
+        nothing = "infeasible" if reach.complete else "nothing"
+        return {"status": "exists" if accepted else nothing, "message": f"{len(points)} points"}
+
+    return answer
+
+
+TOOLS = {
+    "treecf": ("treecf", of_treecf),
+    "ocean": ("oceanpy", of_ocean),
+    "dice": ("dice-ml", of_dice),
+    "alibi": ("alibi", of_alibi),
+    "reachml": ("reachml", of_reachml),
+}
+"""By name, what it is installed as, and what makes a function of questions."""
+
+
+def ready(folder, tool):
+    """The peer's version and its function of questions about the model of a folder."""
+    from importlib.metadata import version
+
+    package, made = TOOLS[tool]
+    installed = version(package)
+    from xgboost import XGBClassifier
+
+    with open(os.path.join(folder, "people.json"), encoding="utf-8") as file:
+        people = json.load(file)
+    model = XGBClassifier()
+    model.load_model(os.path.join(folder, "model.json"))
+    model.set_params(n_jobs=1)
+    return installed, made(model, people["names"], people["rows"])
+
+
+def main():
+    """Say which version of the peer there is, then answer questions until the input ends."""
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    warnings.simplefilter("ignore")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a peer prints must not mix with answers
+
+    def write(line):
+        answers.write(json.dumps(line) + "\n")
+        answers.flush()
+
+    try:
+        installed, answered = ready(*sys.argv[1:3])
+    except Exception as problem:
+        write({"refused": f"{type(problem).__name__}: {problem}"})
+        return
+    write({"version": installed, "refused": None})
+    for line in sys.stdin:
+        start = time.perf_counter()
+        try:
+            with open(os.devnull, "w") as silent, contextlib.redirect_stderr(silent):  # bars of progress
+                answer = answered(json.loads(line))
+        except Exception as problem:
+            answer = {"status": "error", "message": f"{type(problem).__name__}: {problem}"}
+        write(answer | {"seconds": time.perf_counter() - start})
+
+
+if __name__ == "__main__":
+    main()
