@@ -63,8 +63,10 @@ CLAIMS = ("optimal", "infeasible", "exists", "found", "nothing")
 NEAR = 1e-6
 """How far a claimed cost may be from the certified one, whose steps are whole."""
 
-COLUMNS = ("tool", "applicant", "kind", "version", "least", "status", "claimed_cost", "cost", "accepted")
-COLUMNS = (*COLUMNS, "within", "seconds", "message", "time_limit", "seed")
+COLUMNS = (
+    *("tool", "applicant", "kind", "version", "least", "status", "claimed_cost", "cost", "accepted"),
+    *("within", "seconds", "message", "time_limit", "seed"),
+)
 KEYS = 3
 WITH, WITHOUT = "recourse", "none"
 
@@ -216,14 +218,14 @@ class Worker:
     def __init__(self, tool: str, python: str, folder: Path, script: Path | None = None) -> None:
         self.script = script or Path(__file__).with_name("tool_worker.py")
         self.tool, self.python, self.folder = tool, python, folder
-        self.child = self._started()
+        self.child: Child | None = self._started()
 
     def _started(self) -> Child:
         allowed = f"a Python with xgboost, scikit-learn and {TOOLS[self.tool]}"
         try:
             child = Child([self.python, str(self.script), str(self.folder), self.tool])
         except OSError as error:
-            raise BadInput("--python", f"{self.tool}={self.python}: {error.strerror}", allowed) from None
+            raise BadInput("--python", f"{self.tool}: {error.strerror}", allowed) from None
         greeting = child.receive()
         refused = greeting.get("refused", greeting.get("message"))
         if refused is not None:
@@ -236,28 +238,30 @@ class Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.child.__exit__()
+        if self.child is not None:
+            self.child.__exit__()
 
     def ask(self, question: Question, time_limit: float) -> dict[str, Any]:
         """The tool's answer; ``nothing`` if there is none in the time, a tenth and a second more for it."""
+        child = self.child = self.child or self._started()
         ended = threading.Event()
 
         def end() -> None:
             ended.set()
-            self.child.process.kill()
+            child.process.kill()
 
         timer = threading.Timer(1.1 * time_limit + 1.0, end)
         timer.start()
         try:
-            answer = self.child.send(question.line(time_limit))
+            answer = child.send(question.line(time_limit))
         finally:
             timer.cancel()
         if ended.is_set():
-            answer = {"status": "nothing", "seconds": time_limit, "message": "ended after the time limit"}
-        if self.child.process.poll() is not None or ended.is_set():
-            self.child.__exit__()
-            self.child = self._started()
-        return answer
+            answer = {"status": "nothing", "message": "ended after the time limit"}
+        if "seconds" not in answer:  # the process ended
+            child.__exit__()
+            self.child = None
+        return {"seconds": time_limit} | answer
 
 
 def judged(fitted: Fitted, question: Question, answer: Mapping[str, Any]) -> dict[str, Any]:
