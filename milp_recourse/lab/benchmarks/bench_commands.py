@@ -282,6 +282,7 @@ def peers(
         typer.echo(f"wrong: {claim}")
     for tool in report["left_out"]:
         typer.echo(f"{tool}: no --python {tool}=PYTHON; left out")
+    draw_if_possible(lambda: bench.plot(rows, folder))
 
 
 def _compare(name: str, bench: Any, plan: Any, folder: Path, jobs: int) -> None:

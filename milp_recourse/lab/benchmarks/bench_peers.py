@@ -412,3 +412,36 @@ def write(rows: Sequence[Mapping[str, str]], folder: Path, plan: Plan) -> dict[s
     report = {"time_limit": plan.time_limit, "seed": plan.seed} | summarise(rows)
     write_json(report, folder / "peers.json")
     return report
+
+
+def plot(rows: Sequence[Mapping[str, str]], folder: Path) -> Path:
+    """Draw ``folder/peers.png``: what each valid action costs over the certified least, and the seconds."""
+    from milp_recourse.reports.drawing import panels, save
+
+    tools = list(dict.fromkeys(row["tool"] for row in rows))
+    figure, (ratios, seconds) = panels((9.0, 3.4), 1, 2)
+    for place, tool in enumerate(tools):
+        mine = [row for row in rows if row["tool"] == tool]
+        costs = [float(row["cost"]) / float(row["least"]) for row in mine if row["least"] and valid(row)]
+        spent = {
+            kind: [float(row["seconds"]) for row in mine if row["kind"] == kind] for kind in (WITH, WITHOUT)
+        }
+        ratios.plot(_spread(place, len(costs)), costs, "o", alpha=0.6, color="C0", markersize=5)
+        for kind, color in ((WITH, "C0"), (WITHOUT, "C1")):
+            own = spent[kind]
+            label = {WITH: "has recourse", WITHOUT: "has none"}[kind] if place == 0 else None
+            seconds.plot(
+                _spread(place, len(own)), own, "o", alpha=0.6, color=color, markersize=5, label=label
+            )
+    ratios.set(title="cost of valid actions over the certified least", yscale="log")
+    seconds.set(title="seconds per person", yscale="log")
+    for axes in (ratios, seconds):
+        axes.set_xticks(range(len(tools)), tools)
+        axes.set_xlim(-0.6, len(tools) - 0.4)
+    seconds.legend(loc="upper left", frameon=False)
+    return save(figure, folder / "peers.png")
+
+
+def _spread(place: int, count: int) -> Any:
+    """Places beside each other around a tool's own."""
+    return place + np.linspace(-0.25, 0.25, count) if count > 1 else np.full(count, float(place))

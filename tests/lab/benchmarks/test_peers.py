@@ -138,7 +138,6 @@ def test_a_python_without_the_tool_is_refused(fitted: Fitted, fake: Path, tmp_pa
     assert not (tmp_path / "peers.csv").exists()
 
 
-@pytest.mark.long
 def test_treecf_itself_is_asked(fitted: Fitted, tmp_path: Path) -> None:
     """Where it is installed."""
     pytest.importorskip("treecf")
