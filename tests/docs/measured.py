@@ -148,6 +148,36 @@ def peers(name: str) -> str:
     return table("solver | problems | proven in 60 s | its time over `bab`'s, median | false answers", lines)
 
 
+TOOLS = {
+    "bab": "milp-recourse",
+    "treecf": "treecf",
+    "ocean": "OceanPy",
+    "reachml": "reachml",
+    "dice": "DiCE",
+    "alibi": "alibi",
+}
+
+
+def tools() -> str:
+    """Tools for recourse, asked about the same people."""
+    lines = []
+    for line in content("peers/peers.json")["tools"]:
+        some, ratios = line["with_recourse"], (line["ratio_median"], line["ratio_max"])
+        shares = [f"{line[key]}/{some}" for key in ("answered", "valid", "proven") if line[key] is not None]
+        lines.append(
+            [
+                TOOLS[line["tool"]],
+                *(shares + ["-"] * (3 - len(shares))),
+                ", ".join(short(ratio) for ratio in ratios if ratio is not None) or "-",
+                f"{line['none_said']}/{line['without']}",
+                line["wrong"],
+                short(line["median_s"]),
+            ]
+        )
+    head = "tool | answered | valid | called least | cost over the least: median, largest"
+    return table(f"{head} | says that none exists | wrong claims | median s", lines)
+
+
 def trees() -> str:
     """Ensembles of deployed size, a line per model."""
     report = content("trees/trees.json")
@@ -404,6 +434,7 @@ PAGES: dict[str, dict[str, Table]] = {
         "real": lambda: peers("real/real.json"),
         "tree solvers": lambda: peers("trees/trees.json"),
         "trees": trees,
+        "peers": tools,
         "grown": grown,
     },
     "docs/agreement.md": {"compared": compared},

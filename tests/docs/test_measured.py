@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from milp_recourse.lab.interviews.hare_tables import KEPT, MULTI, orders
-from tests.docs.measured import PAGES, RESULTS, ROOT, content, exponents, placed, rows
+from tests.docs.measured import PAGES, RESULTS, ROOT, TOOLS, content, exponents, placed, rows, short
 
 Said = Iterator[tuple[str, str]]
 """Pages, and a sentence that stands there."""
@@ -108,6 +108,26 @@ def treecf() -> Said:
         "neither ever sooner: "
         f"{least['treecf']:.1f} and {least['ocean-cp']:.0f} times as long at least",
     )
+
+
+def test_readme_says_what_the_tools_did() -> None:
+    """Its last column is of the run that asked all tools the same, in the versions that stand there."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    for line in content("peers/peers.json")["tools"]:
+        none, some = f"{line['none_said']}/{line['without']} |", line["with_recourse"]
+        assert line["wrong"] == 0
+        if line["proven"] is None:
+            told = "no costs"
+        elif line["proven"]:
+            assert line["ratio_max"] == 1.0
+            told = f"{line['proven']}/{some}"
+        else:
+            found_for = f", for {line['valid']}/{some}" if line["valid"] < some else ""
+            told = f"{short(line['ratio_median'])} times{found_for}"
+        found = next(row for row in page if row.startswith(("| **", "| [")) and TOOLS[line["tool"]] in row)
+        assert found.endswith(f"| {told}; {none}"), found
+        if line["tool"] != "bab":
+            assert f") {line['version']} |" in found
 
 
 def grown_trees() -> Said:

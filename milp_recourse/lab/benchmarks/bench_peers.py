@@ -1,7 +1,7 @@
 """``bench peers``: the tools that README names, given the same people, model, levers, ranges and cost.
 
 The model is XGBoost, 50 trees of depth 3, on German credit with every column a whole number. Six columns may
-move, four of them in one direction, and a change by 1 costs 1, so that no tool has to weigh columns. Every
+move, five of them in one direction, and a change by 1 costs 1, so that no tool has to weigh columns. Every
 tool runs in a Python of its own, one after the other. What is true of a person is what ``bab`` proves with a
 certificate that ``verify`` accepts; the deployed model's ``predict`` judges every action.
 """
