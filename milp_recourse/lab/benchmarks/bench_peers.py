@@ -171,7 +171,7 @@ def questions(fitted: Fitted, plan: Plan) -> list[Question]:
     Raises
     ------
     BadInput
-        There are too few of them.
+        There are too few of them, or somebody's answer is not certified in the time.
     """
     rng = np.random.default_rng(plan.seed)
     rows = rng.permutation(fitted.refused[: len(fitted.refused) // 2]).tolist()
@@ -183,7 +183,9 @@ def questions(fitted: Fitted, plan: Plan) -> list[Question]:
                 if len(kept) == wanted[narrow]:
                     continue
                 one = asked(problem(fitted, row, narrow), row, partial(ours.ask, time_limit=plan.time_limit))
-                if one is not None and (one.least is None) == narrow:
+                if one is None:  # leaving people out whom only others answer would favour this package
+                    raise BadInput("--time-limit", plan.time_limit, f"more: row {row} has no certificate")
+                if (one.least is None) == narrow:
                     kept.append(one)
                     break
     for narrow, option in ((False, "--people"), (True, "--without")):

@@ -202,9 +202,12 @@ def test_a_python_is_named_with_its_tool(text: str) -> None:
         bench.pythons([text])
 
 
-def test_too_few_people_are_told(fitted: Fitted, tmp_path: Path) -> None:
-    """With the number that there are; and the table needs the owner's file."""
+def test_too_few_people_are_told(fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the number that there are; nobody without a certificate is skipped; the owner's file is needed."""
     with pytest.raises(BadInput, match=r"--people: got 10000; allowed: at most \d+"):
         bench.questions(fitted, plan(people=10000))
     with pytest.raises(BadInput, match=r"german\.data"):
         bench.run(plan(data=tmp_path), tmp_path)
+    monkeypatch.setattr(bench, "asked", lambda *_: None)
+    with pytest.raises(BadInput, match=r"--time-limit: got 20.0; allowed: more: row \d+ has no certificate"):
+        bench.questions(fitted, plan())
