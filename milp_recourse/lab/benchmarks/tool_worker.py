@@ -19,6 +19,16 @@ import random
 import sys
 import time
 import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Rows = Sequence[Sequence[float]]
+Names = list[str]
+Question = Mapping[str, Any]
+Answering = Callable[[Question], dict[str, Any]]
 
 SEED = 42
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
@@ -28,29 +38,29 @@ PROTOTYPE, STEP = 10.0, 1.0
 """alibi: the weight of its prototypes, as in its documentation, and the step of its differences."""
 
 
-def frame_of(rows, names):
+def frame_of(rows: Rows, names: Names) -> pd.DataFrame:
     """Whole numbers as a table, which DiCE and reachml take the columns' kinds from."""
     import pandas as pd
 
     return pd.DataFrame(rows, columns=names).astype(int)
 
 
-def free(question, names):
+def free(question: Question, names: Names) -> dict[str, list[float]]:
     """The columns that may move, each with its ends."""
     ends = zip(names, question["low"], question["high"], strict=True)
     return {name: [low, high] for name, low, high in ends if low < high}
 
 
-def of_treecf(model, names, rows):
+def of_treecf(model: Any, names: Names, rows: Rows) -> Answering:
     """treecf's exact search."""
     from peer_worker import of_treecf as made
 
     answered = made({"model": model}, None)
     same = {"price": [1.0] * len(names), "whole": [True] * len(names)}
-    return lambda question: answered(question | same)
+    return lambda question: answered({**question, **same})
 
 
-def of_ocean(model, names, rows):
+def of_ocean(model: Any, names: Names, rows: Rows) -> Answering:
     """OceanPy's CP model; it has no option for fixed columns and ranges, so these are added to the model."""
     import ocean
     import pandas as pd
@@ -63,11 +73,13 @@ def of_ocean(model, names, rows):
     model.get_booster().feature_names = names
     explainer = ocean.ConstraintProgrammingExplainer(model, mapper=mapper)
 
-    def answer(question):
+    def answer(question: Question) -> dict[str, Any]:
         for name, low, high in zip(names, question["low"], question["high"], strict=True):
             value = explainer.mapper[name].xget()
             explainer.add_garbage(explainer.Add(value >= int(low)), explainer.Add(value <= int(high)))
-        return ocean_answer(explainer, question | {"norm": 1}, ["discrete"] * len(names), "cp")
+        asked, kinds = {**question, "norm": 1}, ["discrete"] * len(names)
+        found: dict[str, Any] = ocean_answer(explainer, asked, kinds, "cp")
+        return found
 
     return answer
 
@@ -75,23 +87,23 @@ def of_ocean(model, names, rows):
 class Deployed:
     """The model as DiCE calls it: on tables, whose columns the model does not know by name."""
 
-    def __init__(self, model):
+    def __init__(self, model: Any) -> None:
         self.model = model
 
-    def predict_proba(self, frame):
+    def predict_proba(self, frame: pd.DataFrame) -> Any:
         """Probabilities of both classes."""
         import numpy as np
 
         return self.model.predict_proba(np.asarray(frame, dtype=float))
 
-    def predict(self, frame):
+    def predict(self, frame: pd.DataFrame) -> Any:
         """The class of every row."""
         import numpy as np
 
         return self.model.predict(np.asarray(frame, dtype=float))
 
 
-def of_dice(model, names, rows):
+def of_dice(model: Any, names: Names, rows: Rows) -> Answering:
     """DiCE's genetic method, the one that minimises a distance; the nearest of a few counterfactuals.
 
     Asked for one it often ends with an error.
@@ -105,7 +117,7 @@ def of_dice(model, names, rows):
     wrapped = dice_ml.Model(model=Deployed(model), backend="sklearn", model_type="classifier")
     explainer = dice_ml.Dice(data, wrapped, method="genetic")
 
-    def answer(question):
+    def answer(question: Question) -> dict[str, Any]:
         levers = free(question, names)
         np.random.seed(SEED)
         random.seed(SEED)
@@ -126,7 +138,7 @@ def of_dice(model, names, rows):
     return answer
 
 
-def of_alibi(model, names, rows):
+def of_alibi(model: Any, names: Names, rows: Rows) -> Answering:
     """alibi's CounterfactualProto with k-d trees; half the default steps of its constant, as it is slow.
 
     It searches real numbers, so the function that it is given rounds them.
@@ -139,10 +151,10 @@ def of_alibi(model, names, rows):
 
     known = np.array(rows, dtype=float)
 
-    def predict(values):
+    def predict(values: Any) -> Any:
         return model.predict_proba(np.rint(values))
 
-    def answer(question):
+    def answer(question: Question) -> dict[str, Any]:
         tf.compat.v1.keras.backend.clear_session()
         ends = tuple(np.array([question[end]], dtype=float) for end in ("low", "high"))
         explainer = CounterfactualProto(
@@ -163,13 +175,13 @@ def of_alibi(model, names, rows):
     return answer
 
 
-def of_reachml(model, names, rows):
+def of_reachml(model: Any, names: Names, rows: Rows) -> Answering:
     """reachml's list of everything within reach; whether the model accepts any of it."""
     from reachml import ActionSet, ReachableSetEnumerator
 
     known = frame_of(rows, names)
 
-    def answer(question):
+    def answer(question: Question) -> dict[str, Any]:
         actions, levers = ActionSet(known), free(question, names)
         for name in names:
             if name in levers:
@@ -196,7 +208,7 @@ TOOLS = {
 """By name, what it is installed as, and what makes a function of questions."""
 
 
-def ready(folder, tool):
+def ready(folder: str, tool: str) -> tuple[str, Answering]:
     """The peer's version and its function of questions about the model of a folder."""
     from importlib.metadata import version
 
@@ -212,14 +224,14 @@ def ready(folder, tool):
     return installed, made(model, people["names"], people["rows"])
 
 
-def main():
+def main() -> None:
     """Say which version of the peer there is, then answer questions until the input ends."""
     os.environ.update(dict.fromkeys(THREADS, "1"))
     warnings.simplefilter("ignore")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a peer prints must not mix with answers
 
-    def write(line):
+    def write(line: Mapping[str, Any]) -> None:
         answers.write(json.dumps(line) + "\n")
         answers.flush()
 
