@@ -24,7 +24,7 @@ from milp_recourse.engine.forests.axes import Axis
 from milp_recourse.engine.forests.factors import Array, Factors, cell_masks, factors
 from milp_recourse.engine.forests.goal import first_multiplier, with_each_cell
 from milp_recourse.engine.forests.living import lists, shrink
-from milp_recourse.engine.forests.prices import PACE, PLAIN, SHARED, assess, improve, splits, take_out
+from milp_recourse.engine.forests.prices import PACE, SHARED, THOROUGH, assess, improve, splits, take_out
 from milp_recourse.engine.forests.table import BITS, LeafTable
 from milp_recourse.engine.forests.weighted import WeightedSums
 
@@ -359,7 +359,7 @@ class PriceProof:
         if not shrink(f, self.cell_cost, now.alive, now.leaves, self.room, merge, True, *self.budget):
             return None
         price, shares = prices.price.copy(), prices.shares.copy()
-        effort = SHARED if len(shares) or len(self.moved) else PLAIN
+        effort = SHARED if len(shares) or len(self.moved) else THOROUGH
         aim, weight = (AIM * self.target, 0.0) if self.only_maximum else (self.goal(FINE), WEIGHT)
         costs = self.cost, self.wide, shares, self.moved, self.limit
         own = self.room, prices.mu, prices.nu, needed, price

@@ -56,7 +56,7 @@ from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.options import LATE, NEVER, Clock, OutOfTime
 from milp_recourse.problem.scm import independent
 
-ROUNDS, ROOT_ROUNDS = 4, 30
+ROUNDS, ROOT_ROUNDS = 3, 30
 """Most rounds of a node and of the root. A round improves prices, then takes out cells and leaves."""
 
 GAIN = 0.05

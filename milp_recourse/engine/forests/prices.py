@@ -52,8 +52,9 @@ SLIGHT, FLAT, EVEN = 1e-3, 1e-2, 0.05
 """Splits are compared by a product: of how many trees disagree about them, plus SLIGHT; of how much each
 half's bound rises, plus FLAT; and of the smaller half's share of the cells, plus EVEN."""
 
-PLAIN, SHARED = (8, 0), (2, 30)
-"""Sweeps and steps of one round: of a sum over the axes; and where the cost has a maximum or the number of
+PLAIN, THOROUGH, SHARED = (5, 0), (8, 0), (2, 30)
+"""Sweeps and steps of one round: of a sum over the axes; the same for a proof, of which every table is read
+and checked; and where the cost has a maximum or the number of
 actions is limited, since only steps improve shares and nu."""
 
 PACE, SLOW = (0.5, 0.1), 0.02
