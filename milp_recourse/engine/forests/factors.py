@@ -38,11 +38,13 @@ class Factors(NamedTuple):
     set_from
         First set of each slot among all sets, (slots + 1,).
     member_from, member
-        Classes of each set, numbered among all classes.
+        Where each set begins in the list of members, (sets + 1,); the classes of each set, numbered among all
+        classes.
     leaf_from, value
-        First leaf of each tree, (trees + 1,), most valuable first; the leaves' values.
+        First leaf of each tree, (trees + 1,), most valuable first; the leaves' values, (leaves,).
     table_from, table
-        Per tree, the set of every leaf on every slot of the tree, leaf by leaf.
+        Where each tree begins in the table, (trees + 1,); per tree, the set of every leaf on every slot of
+        the tree, leaf by leaf.
     """
 
     axis_from: Ints
@@ -80,7 +82,8 @@ def factors(table: LeafTable, axes: Sequence[Axis], masks: NDArray[np.uint32]) -
 
 @entry
 def _build(axis_from, masks, full, values, trees, words):
-    """The arrays of :class:`Factors` after ``axis_from``."""
+    """The arrays of :class:`Factors` after ``axis_from``. Shapes: axis_from (axes + 1,), masks (cells, all
+    words), full (all words,), values (all words, 32); ``words`` is how many each tree has."""
     classes, count = _classes(axis_from, masks, full, trees, words)
     slot_from, slot_axis, class_from = _slots(count)
     leaf_from, word, bit = _places(full, trees, words)
@@ -130,7 +133,8 @@ def _build(axis_from, masks, full, values, trees, words):
 
 @compiled
 def _classes(axis_from, masks, full, trees, words):
-    """The class of every cell to every tree, and how many classes of every axis there are."""
+    """The class of every cell to every tree, and how many classes of every axis there are. They are (trees,
+    cells) and (trees, axes); axis_from (axes + 1,), masks (cells, all words), full (all words,)."""
     axes, cells = len(axis_from) - 1, len(masks)
     classes, count = np.zeros((trees, cells), np.int32), np.zeros((trees, axes), np.int32)
     first_of = np.zeros(cells, np.int32)
@@ -152,7 +156,8 @@ def _classes(axis_from, masks, full, trees, words):
 
 @compiled
 def _same(masks, full, one, other, begin, end):
-    """Whether two cells can reach the same leaves of the words ``begin`` to ``end`` (exclusive)."""
+    """Whether two cells can reach the same leaves of the words ``begin`` to ``end`` (exclusive). Shapes:
+    masks (cells, all words), full (all words,)."""
     w = begin
     while w < end and (masks[one, w] & full[w]) == (masks[other, w] & full[w]):
         w += 1
@@ -161,7 +166,8 @@ def _same(masks, full, one, other, begin, end):
 
 @compiled
 def _slots(count):
-    """The axes that tell a tree's leaves apart, tree by tree, and where their classes begin."""
+    """``slot_from``, ``slot_axis`` and ``class_from`` of :class:`Factors`: the axes that tell a tree's leaves
+    apart, and where their classes begin. From count (trees, axes), how many classes there are."""
     trees, axes = count.shape
     slots = (count > 1).sum()
     slot_from, slot_axis = np.zeros(trees + 1, np.int32), np.zeros(slots, np.int32)
@@ -179,7 +185,8 @@ def _slots(count):
 
 @compiled
 def _places(full, trees, words):
-    """Where each tree's leaves begin, and the word and the bit of every leaf."""
+    """Where each tree's leaves begin, (trees + 1,), and the word and the bit of every leaf, (leaves,) each,
+    from full (all words,)."""
     leaf_from = np.zeros(trees + 1, np.int32)
     word, bit = np.zeros(len(full) * BITS, np.int64), np.zeros(len(full) * BITS, np.int64)
     n = 0
@@ -195,7 +202,8 @@ def _places(full, trees, words):
 
 @compiled
 def _known_set(member_from, member, begin, end, inside, size):
-    """The first of the sets from begin on that has exactly these members; ``end`` where none has."""
+    """The first of the sets from begin on that has exactly these members; ``end`` where none has. Shapes:
+    member_from (end + 1 or more,), member (members or more,), inside (size or more,)."""
     for z in range(begin, end):
         a, k = member_from[z], 0
         if member_from[z + 1] - a != size:

@@ -74,7 +74,9 @@ def restricted(f: Factors, live: Live, price: Array) -> tuple[Factors, Array]:
 
 @entry
 def _restricted(f, live, price):
-    """The arrays of :func:`restricted`, with cells, classes and sets numbered anew."""
+    """The arrays of :func:`restricted`, with cells, classes and sets numbered anew. Given price (classes,);
+    they come as those of :class:`~milp_recourse.engine.forests.factors.Factors`, then the prices that are
+    left."""
     trees, cells, slots = len(f.slot_from) - 1, live.cell_to[-1], live.slot_to[-1]
     class_now, set_now = np.full(f.class_from[-1], -1, np.int32), np.full(f.set_from[-1], -1, np.int32)
     slot_axis = np.zeros(slots, np.int32)

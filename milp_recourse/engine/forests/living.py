@@ -1,4 +1,8 @@
-"""What is left in a node of the search by prices: cells, leaves, and what still tells leaves apart."""
+"""What is left in a node of the search by prices: cells, leaves, and what still tells leaves apart.
+
+f is the factor graph (:class:`~milp_recourse.engine.forests.factors.Factors`), of whose parts shapes speak; t
+numbers trees, i axes, c cells, s slots, k classes, z sets and n places in the lists of :class:`Live`.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +27,15 @@ class Live(NamedTuple):
     Attributes
     ----------
     cell, cell_to
-        Living cells, axis by axis.
+        Living cells, axis by axis; (cells,) and (axes + 1,).
     leaf, leaf_to
-        Living leaves, tree by tree.
+        Living leaves, tree by tree; (leaves,) and (trees + 1,).
     slot, slot_to
-        Slots that still tell living leaves of a tree apart, tree by tree.
+        Slots that still tell living leaves of a tree apart, tree by tree; (slots,) and (trees + 1,).
     used, used_to
-        Sets that living leaves need, listed slot by listed slot.
+        Sets that living leaves need, listed slot by listed slot; (sets,) and (slots + 1,).
     kept
-        Whether a class has a living cell.
+        Whether a class has a living cell, (classes,).
     """
 
     cell: Ints
@@ -66,15 +70,16 @@ class _Marks(NamedTuple):
     Attributes
     ----------
     good, used
-        Of a set: whether one of its classes has a living cell; whether a living leaf needs it.
+        Of a set: whether one of its classes has a living cell; whether a living leaf needs it; (sets,).
     served
-        Whether a class is in a used set of its slot.
+        Whether a class is in a used set of its slot, (classes,).
     bits
-        The used sets that a class is in, as bits.
+        The used sets that a class is in, as bits, (classes,).
     kind
-        The first class of the slot that is in the same used sets.
+        The first class of the slot that is in the same used sets, (classes,).
     paid, more, least
-        The least that an axis costs; how much more than this a set, and a class, costs at least.
+        The least that an axis costs, (axes,); how much more than this a set, (sets,), and a class,
+        (classes,), costs at least.
     """
 
     good: NDArray[np.bool_]
@@ -95,17 +100,20 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):
     Parameters
     ----------
     cost
-        What cells cost; compared where one may stand for another.
-    alive, leaf_alive
-        Which cells and leaves are left; what is taken out becomes False.
+        What cells cost, (cells,); compared where one may stand for another.
+    alive
+        Which cells are left, (cells,); those that are taken out become False.
+    leaf_alive
+        The same of leaves, (leaves,).
     merge
         Whether a cell may stand for another.
     settle
         Whether cells without leaves go, and slots that tell nothing apart are left out of the list; if not,
         only leaves without cells go, and all slots are listed.
-    added, below
-        Lower bounds of what cells add to the cost; cells and leaves go whose points all cost ``below`` or
-        more. With inf none does.
+    added
+        Lower bounds of what cells add to the cost, (cells,).
+    below
+        Cells and leaves go whose points all cost so much or more; with inf none does.
     """
     sets, classes = f.set_from[-1], f.class_from[-1]
     marks = _Marks(
@@ -140,7 +148,7 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):
 @compiled
 def _pay(f, added, below, alive, settle, marks):
     """Take out cells that cost too much; returns what is left of the budget if all axes are in their cheapest
-    cell, rounded up."""
+    cell, rounded up. Shapes: added, alive (cells,)."""
     total, axes = 0.0, len(f.axis_from) - 1
     for i in range(axes):
         marks.paid[i] = np.inf
@@ -161,7 +169,7 @@ def _pay(f, added, below, alive, settle, marks):
 @compiled
 def _mark(f, added, priced, alive, live, marks, t, s):
     """Mark the slot's classes with living cells, and the sets that contain one of them; fill in how much more
-    than the axis' cheapest cell they cost, if ``priced``."""
+    than the axis' cheapest cell they cost, if ``priced``. Shapes: added, alive (cells,)."""
     i, first = f.slot_axis[s], f.class_from[s]
     for k in range(first, f.class_from[s + 1]):
         live.kept[k] = False
@@ -184,7 +192,7 @@ def _mark(f, added, priced, alive, live, marks, t, s):
 @compiled
 def _keep_leaves(f, leaf_alive, live, marks, t, room):
     """List the tree's leaves that living cells lead to within the room of the budget, and mark the sets they
-    need; returns whether any leaf is left."""
+    need; returns whether any leaf is left. Shape: leaf_alive (leaves,)."""
     n = live.leaf_to[t]
     at, width = f.table_from[t], f.slot_from[t + 1] - f.slot_from[t]
     for leaf in range(f.leaf_from[t], f.leaf_from[t + 1]):
@@ -206,7 +214,8 @@ def _keep_leaves(f, leaf_alive, live, marks, t, room):
 
 @compiled
 def _list_slots(f, alive, live, marks, merge, settle, t):
-    """List the tree's slots that tell living leaves apart; returns whether cells were taken out."""
+    """List the tree's slots that tell living leaves apart; returns whether cells were taken out. Shape: alive
+    (cells,)."""
     n, lost = live.slot_to[t], False
     for s in range(f.slot_from[t], f.slot_from[t + 1]):
         start = live.used_to[n]
@@ -249,7 +258,8 @@ def _list_sets(f, live, marks, s, n):
 
 @compiled
 def _lose_cells(f, alive, live, marks, t, s):
-    """Take out cells of classes that no used set contains; returns whether there were any."""
+    """Take out cells of classes that no used set contains; returns whether there were any. Shape: alive
+    (cells,)."""
     i, first, lost = f.slot_axis[s], f.class_from[s], False
     for k in range(first, f.class_from[s + 1]):
         lost = lost or (live.kept[k] and not marks.served[k])
@@ -276,7 +286,7 @@ def _compare_classes(f, live, marks, s, told):
 @compiled
 def _merge(f, cost, alive, live, kind):
     """Of neighbouring cells that no listed slot tells apart, keep the cheapest; returns whether any cell was
-    taken out."""
+    taken out. Shapes: cost, alive (cells,), kind (classes,)."""
     merged = False
     slots, trees = np.empty(live.slot_to[-1], np.int32), np.empty(live.slot_to[-1], np.int32)
     for i in range(len(f.axis_from) - 1):
@@ -299,7 +309,8 @@ def _merge(f, cost, alive, live, kind):
 
 @compiled
 def _slots_of(f, live, i, slots, trees):
-    """Write down the listed slots of axis i, and their trees; returns how many there are."""
+    """Write down the listed slots of axis i, into slots (listed slots,), and their trees, into trees (listed
+    slots,); returns how many there are."""
     count = 0
     for t in range(len(f.slot_from) - 1):
         for n in range(live.slot_to[t], live.slot_to[t + 1]):
@@ -311,7 +322,8 @@ def _slots_of(f, live, i, slots, trees):
 
 @compiled
 def _apart(f, kind, slots, trees, a, b):
-    """Whether one of these slots tells two cells of its axis apart."""
+    """Whether one of these slots tells two cells of its axis apart. Shapes: kind (classes,), slots (slots of
+    the axis,), trees (listed slots,)."""
     for n in range(len(slots)):
         first, t = f.class_from[slots[n]], trees[n]
         if kind[first + f.classes[t, a]] != kind[first + f.classes[t, b]]:
@@ -321,7 +333,7 @@ def _apart(f, kind, slots, trees, a, b):
 
 @compiled
 def _list_cells(f, alive, live):
-    """List the living cells; returns whether every axis has one."""
+    """List the living cells; returns whether every axis has one. Shape: alive (cells,)."""
     n = 0
     for i in range(len(f.axis_from) - 1):
         for c in range(f.axis_from[i], f.axis_from[i + 1]):

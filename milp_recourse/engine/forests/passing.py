@@ -14,6 +14,10 @@ Sweeps come near the bound of the linear program sooner than steps along subgrad
 Before the sharing, trees may be cheapest elsewhere than the axis as a whole: the thresholds between the two
 are those that the trees *disagree* about, and a node is split at one of these.
 
+f, live and laid are the factor graph, what is left of it, and its layout (:class:`LaidOut`). t numbers trees,
+i axes, and k classes; n listed slots, j living leaves, m living cells, u needed sets and r runs, all in the
+order of the layout.
+
 References
 ----------
 Werner (2007), https://doi.org/10.1109/TPAMI.2007.1036 (max-sum diffusion: even shares);
@@ -48,18 +52,19 @@ class LaidOut(NamedTuple):
     Attributes
     ----------
     tree_of
-        The tree of each slot.
+        The tree of each slot, (listed slots,).
     needs_from, needs
-        For each slot the sets that its tree's leaves need, leaf after leaf.
+        For each slot the sets that its tree's leaves need, leaf after leaf: where they begin, (listed
+        slots + 1,), and the sets.
     has_from, has
-        The living classes of each needed set.
+        The living classes of each needed set: where they begin, (needed sets + 1,), and the classes.
     value
-        The leaves' values.
+        The leaves' values, (living leaves,).
     run_from, run_first, run_class
-        For each slot the runs of cells of one class that follow each other on its axis: their first cells,
-        and their classes.
+        For each slot the runs of cells of one class that follow each other on its axis: where they begin,
+        (listed slots + 1,), their first cells, (runs,), and their classes, (runs,).
     by_axis_from, by_axis
-        The slots axis by axis.
+        The slots axis by axis: where they begin, (axes + 1,), and the slots, (listed slots,).
     """
 
     tree_of: Ints
@@ -110,7 +115,8 @@ def laid_out(f, live):
 
 @compiled
 def _runs(f, live, tree_of):
-    """Where each slot's runs begin in the list of runs, their first cells, and their classes."""
+    """Where each slot's runs begin in the list of runs, (listed slots + 1,), their first cells, (runs,), and
+    their classes, (runs,). Shape: tree_of (listed slots,)."""
     slots, most = len(tree_of), 0
     for n in range(slots):
         i = f.slot_axis[live.slot[n]]
@@ -131,7 +137,7 @@ def _runs(f, live, tree_of):
 
 @compiled
 def _by_axis(f, live):
-    """Where each axis begins in the list of slots by axis, and this list."""
+    """Where each axis begins in the list of slots by axis, (axes + 1,), and this list, (listed slots,)."""
     axes, slots = len(live.cell_to) - 1, live.slot_to[-1]
     begins, ordered = np.zeros(axes + 1, np.int32), np.empty(slots, np.int32)
     for n in range(slots):
@@ -148,7 +154,7 @@ def _by_axis(f, live):
 
 @compiled
 def left_over(live, laid, paid, price, rest):
-    """rest = paid - sum of the trees' prices, for living cells."""
+    """rest (living cells,) = paid (cells,) - sum of the trees' prices. Shape: price (classes,)."""
     rest[:] = 0.0
     for n in range(len(laid.tree_of)):
         before = 0.0
@@ -164,14 +170,16 @@ def left_over(live, laid, paid, price, rest):
 
 @compiled
 def _run_on(live, i, steps):
-    """Replace what every cell of axis i has more than the one before by what it has."""
+    """Replace what every cell of axis i has more than the one before by what it has: steps (living cells or
+    more,)."""
     for m in range(live.cell_to[i] + 1, live.cell_to[i + 1]):
         steps[m] += steps[m - 1]
 
 
 @compiled
 def price_sets(laid, price, begin, end, set_price):
-    """Prices of the needed sets from ``begin`` to ``end`` (exclusive), each the least of its classes'."""
+    """Prices of the needed sets from ``begin`` to ``end`` (exclusive), each the least of its classes', into
+    set_price (needed sets,). Shape: price (classes,)."""
     for u in range(begin, end):
         least = INF
         for h in range(laid.has_from[u], laid.has_from[u + 1]):
@@ -181,7 +189,8 @@ def price_sets(laid, price, begin, end, set_price):
 
 @compiled
 def add_prices(live, laid, n, set_price, energy):
-    """Add to the energies of a slot's leaves what their sets cost."""
+    """Add to the energies of a slot's leaves what their sets cost. Shapes: set_price (needed sets,), energy
+    (living leaves,)."""
     t, needs = laid.tree_of[n], laid.needs[laid.needs_from[n] : laid.needs_from[n + 1]]
     own = energy[live.leaf_to[t] : live.leaf_to[t + 1]]
     for j in range(len(own)):
@@ -190,7 +199,8 @@ def add_prices(live, laid, n, set_price, energy):
 
 @compiled
 def fill_energies(live, laid, mu, set_price, energy):
-    """The energies of living leaves: what their sets cost, less mu times their values."""
+    """Fill in energy (living leaves,): what the leaves' sets cost, by set_price (needed sets,), less mu times
+    their values."""
     for j in range(len(laid.value)):
         energy[j] = -mu * laid.value[j]
     for n in range(len(laid.tree_of)):
@@ -199,7 +209,7 @@ def fill_energies(live, laid, mu, set_price, energy):
 
 @compiled
 def least_of(energy, a, b):
-    """The place of the least of the entries a to b (exclusive)."""
+    """The place of the least of the entries a to b (exclusive) of energy (b or more,)."""
     least, place = INF, a
     for j in range(a, b):
         if energy[j] < least:
@@ -215,15 +225,17 @@ def sweep(f, live, laid, paid, mu, goal, price, target, sweeps, turn, torn):
     Parameters
     ----------
     paid
-        What cells cost.
+        What cells cost, (cells,).
+    price
+        (classes,)
     target
         The bound to reach; sweeps end there.
     turn
         The share of the multiplier by which it is moved between sweeps; 0: it stays. It is halved when the
         direction changes, down to :data:`SLOWEST`.
     torn
-        For every living cell, how many trees disagree about the threshold after it, by the last sweeps;
-        updated.
+        For every living cell, how many trees disagree about the threshold after it, by the last sweeps,
+        (cells,); updated.
     """
     axes, sets = len(live.cell_to) - 1, live.used_to[live.slot_to[-1]]
     rest, set_price, energy = np.empty(live.cell_to[-1]), np.empty(sets), np.empty(len(laid.value))
@@ -261,7 +273,8 @@ def sweep(f, live, laid, paid, mu, goal, price, target, sweeps, turn, torn):
 @compiled
 def _add_up(f, live, laid, i, rest, price, set_price, energy, low, least, theta):
     """theta = what a cell of axis i costs all trees; ``least`` gets every class' least energy without its
-    price, and ``low`` the least energy of every set's leaves."""
+    price, and ``low`` the least energy of every set's leaves. Shapes: rest, theta (living cells,), price,
+    least (classes,), set_price, low (needed sets,), energy (living leaves,)."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
     theta[a:b] = 0.0
     for o in range(laid.by_axis_from[i], laid.by_axis_from[i + 1]):
@@ -290,7 +303,8 @@ def _add_up(f, live, laid, i, rest, price, set_price, energy, low, least, theta)
 @compiled
 def _disagree(live, laid, i, theta, least, price, apart):
     """Count the trees of axis i that would rather be elsewhere than in the cell with the least theta:
-    ``apart`` gets +1 where the thresholds between the two begin, -1 where they end."""
+    ``apart`` gets +1 where the thresholds between the two begin, -1 where they end. Shapes: theta (living
+    cells,), least, price (classes,), apart (living cells + 1,)."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
     cell = least_of(theta, a, b)
     for o in range(laid.by_axis_from[i], laid.by_axis_from[i + 1]):
@@ -311,7 +325,8 @@ def _disagree(live, laid, i, theta, least, price, apart):
 
 @compiled
 def _note(live, apart, torn):
-    """Add a sweep's disagreements to those of the sweeps before, which count less now."""
+    """Add a sweep's disagreements to those of the sweeps before, which count less now. Shapes: apart (living
+    cells + 1,), torn (cells,)."""
     for i in range(len(live.cell_to) - 1):
         _run_on(live, i, apart)
     for m in range(live.cell_to[-1]):
@@ -320,7 +335,9 @@ def _note(live, apart, torn):
 
 @compiled
 def _share_out(f, live, laid, i, theta, least, rest, price, set_price, low, energy):
-    """Give each tree of axis i an even share of theta; what classes leave over stays with the cells."""
+    """Give each tree of axis i an even share of theta; what classes leave over stays with the cells. Shapes:
+    rest, theta (living cells,), price, least (classes,), set_price, low (needed sets,), energy (living
+    leaves,)."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
     share = 1.0 / (laid.by_axis_from[i + 1] - laid.by_axis_from[i])
     rest[a:b] = 0.0
@@ -353,7 +370,8 @@ def _share_out(f, live, laid, i, theta, least, rest, price, set_price, low, ener
 
 @compiled
 def _bound(live, laid, mu, goal, rest, energy):
-    """The bound, and by how much the values of the trees' cheapest leaves miss the goal."""
+    """The bound, and by how much the values of the trees' cheapest leaves miss the goal. Shapes: rest (living
+    cells,), energy (living leaves,)."""
     total, miss = mu * goal, goal
     for i in range(len(live.cell_to) - 1):
         total += rest[live.cell_to[i] : live.cell_to[i + 1]].min()

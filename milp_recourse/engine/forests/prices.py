@@ -18,8 +18,9 @@ anything, these may cost any :math:`\nu \ge 0` more, and :math:`m \nu` is taken 
 
 Throughout f is the factor graph (:class:`~milp_recourse.engine.forests.factors.Factors`) and ``live`` what is
 left of it (:class:`~milp_recourse.engine.forests.living.Live`); t numbers trees, i axes, c cells, s slots, k
-classes (in the formulas: cells) and z sets. ``price`` has an entry per class, ``cost`` one per cell,
-``energy`` one per leaf: the formula's inner minima over cells, less :math:`\mu v_\ell`.
+classes (in the formulas: cells) and z sets. x (axes,) is a point, a cell of each axis; q (axes,) or (0,) are
+the shares of the maximum, if the cost has one. ``energy`` is what the formula has in its inner parentheses:
+least prices over cells, less :math:`\mu v_\ell`.
 
 References
 ----------
@@ -70,7 +71,8 @@ STALLED = 12
 
 @compiled
 def _left_over(f, cost, live, price, rest):
-    """rest = cost - sum of the trees' prices, for living cells."""
+    """rest = cost - sum of the trees' prices, for living cells. Shapes: rest, cost (cells,), price
+    (classes,)."""
     for n in range(live.cell_to[-1]):
         rest[live.cell[n]] = cost[live.cell[n]]
     for t in range(len(f.slot_from) - 1):
@@ -85,7 +87,8 @@ def _left_over(f, cost, live, price, rest):
 @compiled
 def _energies(f, t, live, mu, price, set_price, energy):
     """Fill in the energy of each living leaf of tree t (its prices less mu times its value), and the prices
-    of sets, each the least of its classes'; returns the least energy.
+    of sets, each the least of its classes'; returns the least energy. Shapes: price (classes,), set_price
+    (sets,), energy (leaves,).
 
     The price of a class without living cells is infinite.
     """
@@ -111,7 +114,7 @@ def _energies(f, t, live, mu, price, set_price, energy):
 
 @compiled
 def _of_living(live, price):
-    """The prices, infinite for classes without living cells."""
+    """The prices, infinite for classes without living cells: price (classes,) and what is returned."""
     return np.where(live.kept, price, INF)
 
 
@@ -132,15 +135,19 @@ def improve(f, cost, wide, q, moved, most, live, mu, nu, goal, given, target, ef
     """Improve prices, shares and multipliers, by sweeps and then by steps along subgradients; returns the
     best bound (not rounded down), its mu and nu, and the last ``pace``.
 
-    ``given``, the prices, and ``q`` are improved in place.
+    given (classes,), the prices, and ``q`` are improved in place.
 
     Parameters
     ----------
-    cost, wide, q
-        What cells cost in the sum, and in the maximum; the axes' shares of the maximum, empty where the cost
-        has no maximum. Only steps improve shares.
-    moved, most
-        1 for cells that count as an action, else 0, and how many may be chosen; no entries if any number may.
+    cost, wide
+        What cells cost in the sum, and in the maximum, (cells,).
+    q
+        The axes' shares of the maximum, empty where the cost has no maximum. Only steps improve them.
+    moved
+        1 for cells that count as an action, else 0: moved (cells,) or (0,) if any number of them may be
+        chosen.
+    most
+        How many of them may be chosen.
     mu, nu
         Multipliers of the score and of the number of actions, to begin with. Only steps improve nu.
     live, goal
@@ -155,7 +162,7 @@ def improve(f, cost, wide, q, moved, most, live, mu, nu, goal, given, target, ef
     weight
         How much larger a relative step of the multiplier is than one of a price; 0: it stays.
     torn
-        As :func:`~milp_recourse.engine.forests.passing.sweep` updates it.
+        As :func:`~milp_recourse.engine.forests.passing.sweep` updates it, (cells,).
     """
     laid, paid, (sweeps, steps), (shrinking, turn) = laid_out(f, live), cost.copy(), effort, pace
     _charge(cost, wide, q, moved, nu, f.axis_from, live, paid)
@@ -172,7 +179,8 @@ def improve(f, cost, wide, q, moved, most, live, mu, nu, goal, given, target, ef
 
 @compiled
 def _ascend(f, own, mu, nu, goal, given, target, steps, shrinking, weight):  # noqa: PLR0915
-    """The steps of :func:`improve`: along averages of subgradients, of Polyak's length."""
+    """The steps of :func:`improve`: along averages of subgradients, of Polyak's length. Shape: given
+    (classes,)."""
     cost, wide, q, moved, most, live, laid, paid = own
     axes, size, shared, sets = len(live.cell_to) - 1, len(given), len(q) > 0, live.used_to[live.slot_to[-1]]
     set_price, energy, rest = np.empty(sets), np.empty(len(laid.value)), np.empty(live.cell_to[-1])
@@ -233,7 +241,8 @@ def _ascend(f, own, mu, nu, goal, given, target, steps, shrinking, weight):  # n
 
 @compiled
 def _slope_of_count(moved, most, x, nu):
-    """By how much more actions than may be are chosen, in steps of nu; 0 where nu would fall below 0."""
+    """By how much more actions than may be are chosen, in steps of nu; 0 where nu would fall below 0. Shape:
+    moved (cells,) or (0,)."""
     over = -most
     if len(moved):
         for i in range(len(x)):
@@ -243,7 +252,8 @@ def _slope_of_count(moved, most, x, nu):
 
 @compiled
 def _charge(cost, wide, q, moved, nu, axis_from, live, paid):
-    """paid = cost, the axis' share of the maximum and nu where an action counts, for living cells."""
+    """paid = cost, the axis' share of the maximum and nu where an action counts, for living cells. Shapes:
+    paid, cost, wide (cells,), moved (cells,) or (0,), axis_from (axes + 1,)."""
     for i in range(len(axis_from) - 1):
         for n in range(live.cell_to[i], live.cell_to[i + 1]):
             c = live.cell[n]
@@ -256,7 +266,7 @@ def _charge(cost, wide, q, moved, nu, axis_from, live, paid):
 
 @compiled
 def _cheapest_cell(live, i, rest):
-    """The least of an axis' living cells, and which that is."""
+    """The least of an axis' living cells, and which that is. Shape: rest (cells,)."""
     low, cell = INF, -1
     for n in range(live.cell_to[i], live.cell_to[i + 1]):
         c = live.cell[n]
@@ -268,7 +278,8 @@ def _cheapest_cell(live, i, rest):
 @compiled
 def _add_slope(f, live, laid, t, j, x, price, set_price, slope):
     """Add the subgradient with respect to the prices of tree t, whose cheapest leaf has place j: +1 for the
-    class that the leaf pays for, -1 for the class of the axis' cheapest cell, where these differ."""
+    class that the leaf pays for, -1 for the class of the axis' cheapest cell, where these differ. Shapes:
+    price, slope (classes,), set_price (needed sets,)."""
     for n in range(live.slot_to[t], live.slot_to[t + 1]):
         s, u = live.slot[n], laid.needs[laid.needs_from[n] + j - live.leaf_to[t]]
         cheapest, paid = f.class_from[s] + f.classes[t, x[f.slot_axis[s]]], np.int64(-1)
@@ -283,7 +294,8 @@ def _add_slope(f, live, laid, t, j, x, price, set_price, slope):
 
 @compiled
 def _slope_of_shares(wide, x, unit, slope):
-    """The subgradient with respect to the shares of the maximum, less its mean, as the shares' sum stays."""
+    """The subgradient with respect to the shares of the maximum, less its mean, as the shares' sum stays.
+    Shapes: wide (cells,), slope (axes,)."""
     middle = 0.0
     for i in range(len(x)):
         slope[i] = unit * wide[x[i]]
@@ -294,14 +306,14 @@ def _slope_of_shares(wide, x, unit, slope):
 
 @compiled
 def _move(v, by, direction):
-    """Add a multiple of a direction to a vector."""
+    """Add a multiple of a direction to a vector: v, direction (length,)."""
     for k in range(len(v)):
         v[k] += by * direction[k]
 
 
 @compiled
 def _square(v):
-    """The sum of a vector's squares."""
+    """The sum of the squares of v (length,)."""
     a, b, c, d, whole = 0.0, 0.0, 0.0, 0.0, len(v) - len(v) % 4
     for k in range(0, whole, 4):
         a += v[k] * v[k]
@@ -315,7 +327,8 @@ def _square(v):
 
 @compiled
 def _turned(direction, slope, pull):
-    """Set direction = slope + pull * direction; returns the sum of its squares."""
+    """Set direction = slope + pull * direction; returns the sum of its squares. Shapes: direction, slope
+    (length,)."""
     for k in range(len(direction)):
         direction[k] = slope[k] + pull * direction[k]
     return _square(direction)
@@ -327,10 +340,14 @@ def assess(f, cost, live, mu, goal, given, x, energy, loss):
 
     Parameters
     ----------
+    cost
+        What cells cost, (cells,).
+    given
+        The prices, (classes,).
     x
         Gets each axis' cell that costs least after the trees' prices.
     energy
-        Gets by how much each leaf's energy exceeds its tree's least.
+        Gets by how much each leaf's energy exceeds its tree's least, (leaves,).
     loss
         Gets, for every cell, how much the bound rises if its axis is left with this cell alone, with the
         cells up to it, or with those from it on, (3, cells).
@@ -381,7 +398,7 @@ def assess(f, cost, live, mu, goal, given, x, energy, loss):
 @compiled
 def _excesses(f, live, t, best, energy, set_least):
     """Fill in the least energy of each set's leaves, and by how much each leaf's energy exceeds the tree's
-    least; returns the largest absolute value of a leaf."""
+    least; returns the largest absolute value of a leaf. Shapes: energy (leaves,), set_least (sets,)."""
     a, b, largest = live.slot_to[t], live.slot_to[t + 1], 0.0
     width, s0 = f.slot_from[t + 1] - f.slot_from[t], f.slot_from[t]
     for u in range(live.used_to[a], live.used_to[b]):
@@ -399,7 +416,8 @@ def _excesses(f, live, t, best, energy, set_least):
 
 @entry
 def take_out(live, bound, slack, energy, loss, target, alive, leaf_alive):
-    """Take out cells and leaves that hold nothing below the target; returns how many."""
+    """Take out cells and leaves that hold nothing below the target; returns how many. Shapes: energy,
+    leaf_alive (leaves,), loss (3, cells), alive (cells,)."""
     count = 0
     for n in range(live.cell_to[-1]):
         c = live.cell[n]
@@ -417,7 +435,8 @@ def take_out(live, bound, slack, energy, loss, target, alive, leaf_alive):
 @compiled
 def _spread(live, i, values, best, loss):
     """Add to ``loss`` how much one term of the bound, ``values`` by cell with least ``best``, rises if axis i
-    is left with one cell, with the cells up to it, or with those from it on."""
+    is left with one cell, with the cells up to it, or with those from it on. Shapes: values (cells,), loss
+    (3, cells)."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
     below, above = INF, INF
     for n in range(a, b):
@@ -434,7 +453,7 @@ def _spread(live, i, values, best, loss):
 @entry
 def splits(live, missing, loss, torn):
     """For every axis that has more than one cell left, its best split: the axes, and the last cells of the
-    lower halves, the best split first.
+    lower halves, the best split first; (splits,) each.
 
     At good prices neither half's bound rises where the trees' cheapest leaves lie on both sides; what they
     disagree about still tells there. The smaller half should not be a single cell where only its own bound
@@ -444,9 +463,11 @@ def splits(live, missing, loss, torn):
     ----------
     missing
         How far the bound is from the target.
+    loss
+        What :func:`assess` has written, (3, cells).
     torn
         How many trees disagree about the threshold after each living cell
-        (:func:`~milp_recourse.engine.forests.passing.sweep`).
+        (:func:`~milp_recourse.engine.forests.passing.sweep`), (cells,).
     """
     top, axes = max(missing, 1e-300), len(live.cell_to) - 1
     merit, cell = np.full(axes, -1.0), np.zeros(axes, np.int32)

@@ -2,6 +2,11 @@
 
 The deployed score decides whether a point is accepted. Sums along an axis stand in for it only where they are
 clear of the threshold by more than rounding.
+
+w are the applicant's :class:`~milp_recourse.engine.forests.tree_arrays.TreeArrays`; x (axes,) is a point, a
+cell of each axis, which functions move; i and j number axes, c cells. Where they occur, values (trees,) are
+the trees' values at x, and sums (cells,) what :func:`~milp_recourse.engine.forests.tree_arrays.sums_along`
+fills in.
 """
 
 from __future__ import annotations
@@ -86,7 +91,7 @@ def _climb(w, x, greedy):
 @compiled
 def _cheapest(w, x, i, values, sums, limit):
     """The cheapest cell of axis i that costs less than ``limit`` and with which the point is accepted, the
-    other axes held; -1 for none."""
+    other axes held; -1 for none. Shapes: values (trees,), sums (cells,)."""
     sums_along(w, x, i, values, sums)
     needed, before = _needed(w), x[i]
     best, at, moved = limit, -1, False
@@ -108,7 +113,8 @@ def _cheapest(w, x, i, values, sums, limit):
 
 @compiled
 def _pull(w, x, order, values, sums):
-    """Move every axis in turn to its cheapest accepted cell, until nothing changes."""
+    """Move every axis in turn, in the order (axes,), to its cheapest accepted cell, until nothing changes.
+    Shapes: values (trees,), sums (cells,)."""
     changed = True
     while changed:
         changed = False
@@ -125,7 +131,7 @@ def _pull(w, x, order, values, sums):
 @compiled
 def _exchange(w, x, values, sums):
     """Take back all or part of one axis' move and make up for it on another axis; returns whether that made
-    the point cheaper."""
+    the point cheaper. Shapes: values (trees,), sums (cells,)."""
     axes = len(x)
     cost = cost_of(w, x)
     for i in range(axes):
@@ -163,7 +169,8 @@ def _exchange(w, x, values, sums):
 
 @compiled
 def _polish(w, x, order):
-    """Pull an accepted point back and exchange moves, until neither makes it cheaper."""
+    """Pull an accepted point back and exchange moves, until neither makes it cheaper. Shape: order
+    (axes,)."""
     values, sums = np.empty(len(w.root)), np.empty(len(w.added))
     values_at(w, x, values)
     _pull(w, x, order, values, sums)
@@ -177,7 +184,8 @@ def _polish(w, x, order):
 def _search(w, starts, first, end, best, cost, order):
     """The cheapest accepted point after the tries of these numbers, and its cost; see :func:`good_point`.
 
-    ``best``, ``cost`` and ``order`` are what the tries before have left.
+    ``best``, ``cost`` and ``order`` are what the tries before have left. Shapes: starts (starts, axes), best,
+    order (axes,).
     """
     if first == 0:
         np.random.seed(0)
@@ -201,7 +209,8 @@ def _search(w, starts, first, end, best, cost, order):
 
 @compiled
 def _begin(w, starts, best, cost, n):
-    """The point that try n begins with, and whether it is accepted.
+    """The point that try n begins with, and whether it is accepted. Shapes: starts (starts, axes), best
+    (axes,).
 
     The first tries climb from the given points, the next two from the cheapest point, later ones from the
     best point, perturbed, or, while there is none, from a random one.

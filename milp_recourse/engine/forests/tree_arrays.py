@@ -2,6 +2,9 @@
 
 With all axes but one held, a tree's value is constant on a few stretches of the axis' cells. So one walk per
 tree that looks at the axis, on both sides wherever it is tested, gives the scores in all of its cells.
+
+w are :class:`TreeArrays`; x (axes,) is a point, a cell of each axis; t numbers trees, i axes, c cells (of
+what concerns nodes: columns).
 """
 
 from __future__ import annotations
@@ -38,24 +41,26 @@ class TreeArrays(NamedTuple):
     ----------
     axis_from
         First cell of each axis, (axes + 1,).
-    root, left, right, axis, value
-        First node of each tree; then, of each node, its children (``left`` is -1 at a leaf), the axis that it
-        tests and, at a leaf, its value.
+    root
+        First node of each tree, (trees,).
+    left, right, axis, value
+        Of each node its children (``left`` is -1 at a leaf), the axis that it tests and, at a leaf, its
+        value, (nodes,).
     shift
-        What to add to a cell of the axis to find the tested column's cell in ``number``.
+        What to add to a cell of the axis to find the tested column's cell in ``number``, (nodes,).
     cut, missing_left
-        The last of the column's cells that goes left at a node; whether a missing value does.
+        The last of the column's cells that goes left at a node; whether a missing value does; (nodes,).
     last
-        The last of the axis' cells that goes left, where the axis is ordered.
+        The last of the axis' cells that goes left, where the axis is ordered, (nodes,).
     goes
-        Which of the axis' cells go left, as bits, where the axis is not ordered and has few.
+        Which of the axis' cells go left, as bits, where the axis is not ordered and has few, (nodes,).
     number
         Column by column, the column's cell in each cell of its axis.
     ordered, first
         Whether leaves are reached from consecutive cells of an axis, not counting a first cell for a missing
-        value; the first of those cells.
+        value; the first of those cells; (axes,).
     tree_from, tree
-        The trees that test each axis.
+        The trees that test each axis: where they begin, (axes + 1,), and the trees.
     deepest
         Most nodes that a walk of a tree puts aside to visit later.
     ends, largest
@@ -66,9 +71,9 @@ class TreeArrays(NamedTuple):
     threshold, error
         The score must be above the threshold; how far the values added in another order may be from it.
     added, widest
-        Costs of cells: what they add to the sum, and their entries in the maximum.
+        Costs of cells: what they add to the sum, and their entries in the maximum; (cells,).
     start
-        The cheapest cell of every axis.
+        The cheapest cell of every axis, (axes,).
     most
         How many axes may be in cells that cost anything.
     """
@@ -109,11 +114,11 @@ class _Sides(NamedTuple):
     Attributes
     ----------
     of_column
-        The axis that moves each column, -1 for none.
+        The axis that moves each column, -1 for none, (columns,).
     fixed
-        The factual's cell on each column; used where no axis moves it.
+        The factual's cell on each column, (columns,); used where no axis moves it.
     shift
-        As in :class:`TreeArrays`, by column.
+        As in :class:`TreeArrays`, by column, (columns,).
     axis_from, number, ordered, first
         As in :class:`TreeArrays`.
     """
@@ -128,7 +133,7 @@ class _Sides(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """An ensemble's nodes, whoever the applicant is."""
+    """An ensemble's nodes, whoever the applicant is: ``root`` (trees,), the others (nodes,)."""
 
     root: Ints
     left: Ints
@@ -220,7 +225,8 @@ PRUNED = (
 
 @entry
 def _pruned(nodes, sides):
-    """The trees without nodes that every cell passes on one side; which axes each tree still tests."""
+    """The trees without nodes that every cell passes on one side, as :class:`TreeArrays` has them; which axes
+    each tree still tests, (trees, axes)."""
     trees, size = len(nodes.root), len(nodes.left)
     new_root = np.zeros(trees, np.int32)
     children = np.full((2, size), -1, np.int32)
@@ -351,21 +357,22 @@ def _child(w, node, x):
 
 @compiled
 def values_at(w, x, values):
-    """Fill in every tree's value at a point."""
+    """Fill in every tree's value at a point. Shape: values (trees,)."""
     for t in range(len(w.root)):
         values[t] = value_at(w, t, x)
 
 
 @compiled
 def update_values(w, x, i, values):
-    """Fill in the values of the trees that test an axis, after the point has moved on it."""
+    """Fill in the values of the trees that test an axis, after the point has moved on it. Shape: values
+    (trees,)."""
     for n in range(w.tree_from[i], w.tree_from[i + 1]):
         values[w.tree[n]] = value_at(w, w.tree[n], x)
 
 
 @compiled
 def deployed(w, values):
-    """The deployed score of the trees' values: added in order, part by part."""
+    """The deployed score of the trees' values: added in order, part by part. Shape: values (trees,)."""
     score, first = 0.0, 0
     for k in range(len(w.ends)):
         own = _deployed_part(w, values, first, w.ends[k])
@@ -376,7 +383,8 @@ def deployed(w, values):
 
 @compiled
 def _deployed_part(w, values, first, end):
-    """The deployed sum, or mean, of the values of trees ``first`` to ``end`` (exclusive)."""
+    """The deployed sum, or mean, of the values of trees ``first`` to ``end`` (exclusive). Shape: values
+    (trees,)."""
     trees = end - first
     if w.single:
         single = np.float32(w.base)
@@ -397,8 +405,8 @@ def combined(w, one, other):
 
 @compiled
 def summed(w, values):
-    """The trees' values added up, without the division of a mean; for comparison with what
-    :func:`sums_along` gives, to within ``error``."""
+    """The trees' values added up, without the division of a mean; for comparison with what :func:`sums_along`
+    gives, to within ``error``. Shape: values (trees,)."""
     score, first = 0.0, 0
     for k in range(len(w.ends)):
         own = w.base
@@ -424,9 +432,9 @@ def sums_along(w, x, i, values, sums):
     Parameters
     ----------
     values
-        The trees' values at the point x.
+        The trees' values at the point x, (trees,).
     sums
-        Shape (cells of all axes,).
+        Gets the sums in its entries for the axis, (cells,).
     """
     a, b = w.axis_from[i], w.axis_from[i + 1]
     own = sums if len(w.ends) == 1 else np.empty(len(sums))
@@ -450,7 +458,7 @@ def sums_along(w, x, i, values, sums):
 @compiled
 def _along(w, x, i, begin, end, held, sums):
     """Fill in, for every cell of the axis, ``held`` plus the values of some trees, given by their places in
-    the axis' list."""
+    the axis' list. Shape: sums (cells,)."""
     a, b = w.axis_from[i], w.axis_from[i + 1]
     if w.ordered[i]:
         _along_cells(w, x, i, begin, end, held, sums)
@@ -462,7 +470,8 @@ def _along(w, x, i, begin, end, held, sums):
 
 @compiled
 def _one_by_one(w, x, i, first, last, begin, end, held, sums):
-    """The same for cells ``first`` to ``last`` (exclusive), by moving the point to each of them."""
+    """The same for cells ``first`` to ``last`` (exclusive), by moving the point to each of them. Shape: sums
+    (cells,)."""
     before = x[i]
     for c in range(first, last):
         x[i], sums[c] = c, held
@@ -474,7 +483,7 @@ def _one_by_one(w, x, i, first, last, begin, end, held, sums):
 @compiled
 def _along_cells(w, x, i, begin, end, held, sums):
     """The same on an ordered axis: each leaf's value is added at its first cell and taken off behind its
-    last, and the sums are accumulated."""
+    last, and the sums are accumulated. Shape: sums (cells,)."""
     a, b, first = w.axis_from[i], w.axis_from[i + 1], w.first[i]
     _one_by_one(w, x, i, a, first, begin, end, held, sums)
     for c in range(first, b):
@@ -510,7 +519,7 @@ def _along_cells(w, x, i, begin, end, held, sums):
 
 @compiled
 def _along_labels(w, x, i, begin, end, held, sums):
-    """The same on an axis of labels, where the bits of a number are a set of labels."""
+    """The same on an axis of labels, where the bits of a number are a set of labels. Shape: sums (cells,)."""
     a, b = w.axis_from[i], w.axis_from[i + 1]
     for c in range(a, b):
         sums[c] = held
