@@ -82,8 +82,9 @@ def factors(table: LeafTable, axes: Sequence[Axis], masks: NDArray[np.uint32]) -
 
 @entry
 def _build(axis_from, masks, full, values, trees, words):
-    """The arrays of :class:`Factors` after ``axis_from``. Shapes: axis_from (axes + 1,), masks (cells, all
-    words), full (all words,), values (all words, 32); ``words`` is how many each tree has."""
+    """The arrays of :class:`Factors` after ``axis_from``. Shapes: axis_from (axes + 1,),
+    masks (cells, all words), full (all words,), values (all words, 32); ``words`` is how many each tree
+    has."""
     classes, count = _classes(axis_from, masks, full, trees, words)
     slot_from, slot_axis, class_from = _slots(count)
     leaf_from, word, bit = _places(full, trees, words)

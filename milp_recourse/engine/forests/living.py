@@ -322,8 +322,8 @@ def _slots_of(f, live, i, slots, trees):
 
 @compiled
 def _apart(f, kind, slots, trees, a, b):
-    """Whether one of these slots tells two cells of its axis apart. Shapes: kind (classes,), slots (slots of
-    the axis,), trees (listed slots,)."""
+    """Whether one of these slots tells two cells of its axis apart. Shapes: kind (classes,),
+    slots (slots of the axis,), trees (listed slots,)."""
     for n in range(len(slots)):
         first, t = f.class_from[slots[n]], trees[n]
         if kind[first + f.classes[t, a]] != kind[first + f.classes[t, b]]:

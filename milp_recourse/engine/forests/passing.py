@@ -227,7 +227,7 @@ def sweep(f, live, laid, paid, mu, goal, price, target, sweeps, turn, torn):
     paid
         What cells cost, (cells,).
     price
-        (classes,)
+        The prices, (classes,).
     target
         The bound to reach; sweeps end there.
     turn
@@ -303,8 +303,8 @@ def _add_up(f, live, laid, i, rest, price, set_price, energy, low, least, theta)
 @compiled
 def _disagree(live, laid, i, theta, least, price, apart):
     """Count the trees of axis i that would rather be elsewhere than in the cell with the least theta:
-    ``apart`` gets +1 where the thresholds between the two begin, -1 where they end. Shapes: theta (living
-    cells,), least, price (classes,), apart (living cells + 1,)."""
+    ``apart`` gets +1 where the thresholds between the two begin, -1 where they end. Shapes:
+    theta (living cells,), least, price (classes,), apart (living cells + 1,)."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
     cell = least_of(theta, a, b)
     for o in range(laid.by_axis_from[i], laid.by_axis_from[i + 1]):
@@ -325,8 +325,8 @@ def _disagree(live, laid, i, theta, least, price, apart):
 
 @compiled
 def _note(live, apart, torn):
-    """Add a sweep's disagreements to those of the sweeps before, which count less now. Shapes: apart (living
-    cells + 1,), torn (cells,)."""
+    """Add a sweep's disagreements to those of the sweeps before, which count less now. Shapes:
+    apart (living cells + 1,), torn (cells,)."""
     for i in range(len(live.cell_to) - 1):
         _run_on(live, i, apart)
     for m in range(live.cell_to[-1]):
@@ -336,8 +336,8 @@ def _note(live, apart, torn):
 @compiled
 def _share_out(f, live, laid, i, theta, least, rest, price, set_price, low, energy):
     """Give each tree of axis i an even share of theta; what classes leave over stays with the cells. Shapes:
-    rest, theta (living cells,), price, least (classes,), set_price, low (needed sets,), energy (living
-    leaves,)."""
+    rest, theta (living cells,), price, least (classes,), set_price, low (needed sets,),
+    energy (living leaves,)."""
     a, b = live.cell_to[i], live.cell_to[i + 1]
     share = 1.0 / (laid.by_axis_from[i + 1] - laid.by_axis_from[i])
     rest[a:b] = 0.0
@@ -370,8 +370,8 @@ def _share_out(f, live, laid, i, theta, least, rest, price, set_price, low, ener
 
 @compiled
 def _bound(live, laid, mu, goal, rest, energy):
-    """The bound, and by how much the values of the trees' cheapest leaves miss the goal. Shapes: rest (living
-    cells,), energy (living leaves,)."""
+    """The bound, and by how much the values of the trees' cheapest leaves miss the goal. Shapes:
+    rest (living cells,), energy (living leaves,)."""
     total, miss = mu * goal, goal
     for i in range(len(live.cell_to) - 1):
         total += rest[live.cell_to[i] : live.cell_to[i + 1]].min()

@@ -3,6 +3,9 @@ r"""Good actions early: steps along linearisations, and levers pulled back to th
 Nothing here proves anything. A point counts as accepted only if its logit is above what is needed by more
 than what rounding can take (:func:`try_point`). Its cost is the search's target at once; Python judges the
 last such point of each call exactly.
+
+u (d,) is a point, a coordinate of each lever or its label's number; other letters are as in
+:mod:`~milp_recourse.engine.networks.work`.
 """
 
 from __future__ import annotations
@@ -128,8 +131,9 @@ def try_point(p, w, u):
 
 @compiled
 def one_largest(p, w, g, need, out, other):
-    """The cheapest point of w.box with g u >= need where the cost is the maximum alone, by bisection
-    over its value; False if there is none that is cheaper than the best."""
+    """The cheapest point of w.box with g u >= need where the cost is the maximum alone, by bisection over its
+    value; False if there is none that is cheaper than the best. Shapes: g (P,); out (d,), which gets the
+    point, and other (d,), which is work."""
     low, high, paid, left = 0.0, min(w.now.best_cost, w.now.ceiling), w.aside, w.aside_allowed
     for turn in range(HALVINGS):
         middle = 0.5 * (low + high) if turn > 0 else high
@@ -151,9 +155,8 @@ def one_largest(p, w, g, need, out, other):
 @compiled
 def cheapest(p, w, g, need, out, other):
     """The cheapest point of w.box with g u >= need and, with the lines at hand, whatever else is asked for;
-    False if none is found, or none that is clearly cheaper than the best. w's node, point and multipliers
-    are overwritten.
-    """
+    False if none is found, or none that is clearly cheaper than the best. w's node, point and multipliers are
+    overwritten. Shapes: g (P,); out (d,), which gets the point, and other (d,), which is work."""
     if p.only_largest and p.row.shape[1] + len(p.noise) == 0:
         return one_largest(p, w, g, need, out, other)
     copied(g, w.rows[0])
@@ -176,15 +179,15 @@ def cheapest(p, w, g, need, out, other):
 
 @compiled
 def _mixed(p, start, goal, part, u):
-    """Into u the point at a part of the way between two; labels are the goal's."""
+    """Into u the point at a part of the way between two; labels are the goal's. Shapes: start, goal (d,)."""
     for i in range(len(u)):
         u[i] = goal[i] if p.lever[i].label > 0.0 else start[i] + part * (goal[i] - start[i])
 
 
 @compiled
 def _last_accepted(p, w, start, goal, u):
-    """Go from an accepted point towards another as long as it is accepted, into u; whether that moved
-    it."""
+    """Go from an accepted point towards another as long as it is accepted, into u; whether that moved it.
+    Shapes: start, goal (d,)."""
     low, high = 0.0, 1.0
     for _ in range(16):
         middle = 0.5 * (low + high)
@@ -329,7 +332,7 @@ def _random_point(p, w, u, share):
 
 @compiled
 def descend(p, w, starts, effort):
-    """Search for good actions from the factual and from given points (coordinates, (n, d)); ``w.points.best``
+    """Search for good actions from the factual and from given points, starts (starts, d); ``w.points.best``
     gets the cheapest. With ``effort`` 1, also from random points, which else are tried until there is an
     action, and with some of the best's levers held back; with 2, moves of the best are replaced, too."""
     u = w.points.relaxed

@@ -8,6 +8,9 @@ and the points t may come from floats, and only values and slopes at single poin
 
 exp and log are computed here, from operations that IEEE 754 rounds correctly, so their errors are derived
 (:data:`~milp_recourse.engine.networks.numerics.CURVE`), not quoted.
+
+l and h are the ends of an argument's interval, m is a slope, z or t an argument; where ``unit``
+(:class:`~milp_recourse.engine.networks.work.Units`) is given, m is the number of a causal unit.
 """
 
 from __future__ import annotations

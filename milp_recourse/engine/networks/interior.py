@@ -13,6 +13,8 @@ noise that is not normal, a line below the linear part of the energy is added on
 the proof is that of :func:`~milp_recourse.engine.networks.rows.ball_row`.) The method only guesses
 multipliers: the bound is computed from them by :func:`dual_value` in closed form. Its steps are those of
 Mehrotra (1992, https://doi.org/10.1137/0802028).
+
+Letters are those of :mod:`~milp_recourse.engine.networks.work`.
 """
 
 from __future__ import annotations
@@ -44,6 +46,12 @@ def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
 
     Parameters
     ----------
+    rows
+        The lines, of which the first ``count`` are taken, (rows, P).
+    consts, multipliers
+        Of each row, (rows,).
+    shares
+        Of each lever in the maximum, (d,).
     choice
         Gets the minimiser, (d,).
 
@@ -71,7 +79,8 @@ def dual_value(p, w, rows, consts, count, multipliers, shares, choice):
 
 @compiled
 def _factor(m, k):
-    """Replace the lower triangle of a (k, k) matrix by its Cholesky factor, whose diagonal is inverted.
+    """Replace the lower triangle of a matrix, the first k rows and columns of m (size, size), by its Cholesky
+    factor, whose diagonal is inverted.
 
     A pivot that vanishes is made so large that its unknown becomes about zero.
     """
@@ -88,7 +97,8 @@ def _factor(m, k):
 
 @compiled
 def _solve(m, k, x):
-    """Solve the system that :func:`_factor` factored; ``x`` holds the right side and gets the solution."""
+    """Solve the system that :func:`_factor` factored in m (size, size); x (k or more,) holds the right side
+    and gets the solution."""
     for i in range(k):
         x[i] = (x[i] - dot(m[i], x, i)) * m[i, i]
     for i in range(k - 1, -1, -1):
@@ -99,7 +109,7 @@ def _solve(m, k, x):
 @compiled
 def _variables(p, w, point):
     """Write the variables y of the box in w: their columns, steps, costs and what they add to their lever's
-    entry in the maximum. ``point`` gets the point at which all are zero.
+    entry in the maximum. ``point`` gets the point at which all are zero. Shape: point (d,).
 
     A step is what a coordinate changes by as y goes from 0 to 1; a label's is 1. The last variable is the
     maximum, if it costs anything: its column is -2, and its step is more than it can be.
@@ -143,7 +153,7 @@ def _variable(w, m, column, lever, step, q, c, top):
 @compiled
 def _labels(p, w, i, point, m):
     """Write a variable for each allowed label but the cheapest, from number m on; returns how many variables
-    there are then. ``point`` gets the cheapest label."""
+    there are then. ``point`` gets the cheapest label. Shape: point (d,)."""
     least = respond(p, w.box, w.allowed, i, w.columns.zeros, 1.0, 0.0, point)
     cheapest, top = p.start[i] + int(point[i]), top_of(p, i, point[i])
     for c in range(p.start[i], p.start[i + 1]):
@@ -156,7 +166,7 @@ def _labels(p, w, i, point, m):
 def _intervals(p, w, i, point, m):
     """Write a variable for a numeric lever's way from its start to each end of its interval, from number m
     on; returns how many variables there are then. ``point`` gets the start: zero where the cost bends there,
-    else an end."""
+    else an end. Shape: point (d,)."""
     lever = p.lever[i]
     point[i] = 0.0
     if w.box[i].mode == 2:
@@ -183,7 +193,7 @@ def _intervals(p, w, i, point, m):
 
 @compiled
 def _along(p, w, line, point, j):
-    """By how much a line changes as variable j goes from 0 to 1."""
+    """By how much a line changes as variable j goes from 0 to 1. Shapes: line (P,), point (d,)."""
     c, i = w.variables.column[j], w.variables.lever[j]
     if c < 0:
         return 0.0
@@ -195,7 +205,8 @@ def _along(p, w, line, point, j):
 @compiled
 def _rows(p, w, count, ball, m, point):
     """Write the convex problem's rows to w.a: the node's (without the ball's), one for each lever with
-    several labels, and one for each lever that the cost's maximum covers; returns their number."""
+    several labels, and one for each lever that the cost's maximum covers; returns their number. Shape: point
+    (d,)."""
     a, column, lever, tops, d = w.a, w.variables.column, w.variables.lever, w.variables.tops, len(p.lever)
     k = 0
     for r in range(count):
@@ -246,7 +257,7 @@ def _taken(w, k, m, what, const, unit):
 @compiled
 def _ball_lines(p, w, m, point):
     """Write the residuals' lines over the variables y; returns what the ball's row is divided by, 0 where no
-    variable moves the ball."""
+    variable moves the ball. Shape: point (d,)."""
     far = 0.0
     for f in range(len(p.noise)):
         if not in_ball(p, f):
@@ -469,7 +480,7 @@ def _on_trial(p, w, m, k, scale):
 @compiled
 def _relaxed_optimum(p, w, m, point):
     """Turn the variables into a point: a coordinate for a numeric lever, else the label with the largest
-    share. w.columns.share gets the shares."""
+    share. w.columns.share gets the shares. Shape: point (d,)."""
     y, share, start = w.pair.slack, w.columns.share, p.start
     cleared(share)
     for j in range(m):
@@ -493,7 +504,7 @@ def _relaxed_optimum(p, w, m, point):
 
 @compiled
 def _met(p, w, count, point):
-    """Whether a point, such as the cheapest of the box, meets the first rows."""
+    """Whether a point, such as the cheapest of the box, meets the first rows. Shape: point (d,)."""
     met = True
     for r in range(count):
         met = met and w.row.consts[r] + times(p, w.rows[r], point) >= w.row.inside[r]
@@ -517,7 +528,7 @@ def solve_node(p, w, count, ball, target, point, choice, steps, exactly):
     target
         Stop once the bound reaches it.
     point
-        Gets the relaxed optimum: coordinates; for labels the label with the largest share.
+        Gets the relaxed optimum, (d,): coordinates; for labels the label with the largest share.
         ``w.columns.share`` gets the shares per column.
     choice
         Work, (d,).

@@ -1,7 +1,10 @@
 r"""The best value of one lever at given multipliers of the rows, in closed form; its cost and its interval.
 
-A box is ``lo, hi, mode`` per lever and ``allowed`` per column
+A box is box (d,), records of ``lo``, ``hi`` and ``mode`` per lever, and allowed (P,), a number per column
 (:class:`~milp_recourse.engine.networks.problem_arrays.Problem`).
+
+u (d,) is a point, a coordinate of each lever or its label's number; other letters are as in
+:mod:`~milp_recourse.engine.networks.work`.
 """
 
 from __future__ import annotations
@@ -22,6 +25,10 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
 
     Parameters
     ----------
+    box
+        Intervals and modes, (d,).
+    allowed
+        Which labels are, (P,).
     gain
         Per column, (P,).
     choice
@@ -73,7 +80,7 @@ def least_at(linear, square, fall, gain, low, high):
 @compiled
 def absolute(p, box, allowed, i, share, sizes):
     """The largest sum of absolute terms of what :func:`respond` minimises over a lever's box with theta = 1,
-    gain * u being at most ``sizes`` * abs(u)."""
+    gain * u being at most ``sizes`` * abs(u). Shapes: box (d,), allowed, sizes (P,)."""
     lever = p.lever[i]
     s, most = p.start[i], 0.0
     if lever.label > 0.0:
@@ -92,7 +99,7 @@ def absolute(p, box, allowed, i, share, sizes):
 
 @compiled
 def times(p, line, u):
-    """A line's terms at a point."""
+    """The terms of a line (P,) at a point."""
     total = 0.0
     for i in range(len(u)):
         c = p.start[i]
@@ -145,7 +152,7 @@ def knot_inside(p, i, low, high, near):
 
 @compiled
 def relevel(p, box):
-    r"""Bound the cost of levers with knots from below: what their rows DOWN to LEAST are in a box.
+    r"""Bound the cost of levers with knots from below: what their rows DOWN to LEAST are in a box (d,).
 
     Let g(t) be the size at coordinate t. On each side a line below g goes through the origin, with slope
     :math:`\min g(t) / |t|` over the knots and the ends of the interval. Where the interval lies on one side
@@ -291,7 +298,7 @@ def top_of(p, i, value):
 
 @compiled
 def cost_at(p, u):
-    """The cost of a point, (d,)."""
+    """The cost of a point."""
     total, top = p.base[0], 0.0
     for i in range(len(u)):
         total += cost_of(p, i, u[i])
@@ -301,7 +308,8 @@ def cost_at(p, u):
 
 @compiled
 def least_cost(p, w, box, allowed, i):
-    """The least of :func:`cost_of` over a lever's box; inf where nothing is left."""
+    """The least of :func:`cost_of` over a lever's box; inf where nothing is left. Shapes: box (d,), allowed
+    (P,)."""
     return respond(p, box, allowed, i, w.columns.zeros, 1.0, 0.0, w.points.least_paid)
 
 
@@ -327,8 +335,8 @@ def affordable(p, i, money, budget, side):
 
 @compiled
 def to_whole(p, box, i):
-    """Cut a lever's interval to its whole values, if it has such; what is within rounding of one counts as
-    it."""
+    """Cut a lever's interval in box (d,) to its whole values, if it has such; what is within rounding of one
+    counts as it."""
     grid, shift = p.lever[i].grid, p.lever[i].shift
     if grid > 0.0:
         box[i].lo = np.ceil((box[i].lo - shift) / grid - SAME) * grid + shift
@@ -337,8 +345,8 @@ def to_whole(p, box, i):
 
 @compiled
 def remains(box, i):
-    """Whether anything is left of a numeric lever. If its interval is empty but it may be left alone, its
-    mode becomes 2 (not acted on)."""
+    """Whether anything is left of a numeric lever in box (d,). If its interval is empty but it may be left
+    alone, its mode becomes 2 (not acted on)."""
     if box[i].mode != 2 and not box[i].lo <= box[i].hi:
         if box[i].mode == 1:
             return False
@@ -348,7 +356,8 @@ def remains(box, i):
 
 @compiled
 def contract(p, w, box, allowed, budget):
-    """Cut off what exceeds the budget, a node's target; False where nothing is left.
+    """Cut off what exceeds the budget, a node's target; False where nothing is left. Shapes: box (d,),
+    allowed (P,).
 
     Every lever pays at least its least cost; what the others leave of the budget bounds each.
     """

@@ -7,6 +7,9 @@ https://arxiv.org/abs/1811.00866; Singh et al. 2019, https://doi.org/10.1145/329
 
 Layer 0 holds the causal units, whose arguments depend on the levers and on causal units of lower number;
 layer 1 depends on the levers and on layer 0; later layers on the one before. Layer K + 1 is the logit.
+
+u (d,) is a point, a coordinate of each lever or its label's number; other letters are as in
+:mod:`~milp_recourse.engine.networks.work`.
 """
 
 from __future__ import annotations
@@ -41,12 +44,13 @@ def entry_of(p, u, i):
 
 @compiled
 def arguments(p, w, x, z, sums, relaxed):
-    """Every unit's argument at a point, into z, (K + 1, n); the logit.
+    """Every unit's argument at a point, into z (K + 1, n); the logit.
 
     Parameters
     ----------
     x
-        The point: coordinates of the levers or, if relaxed, values of the columns (labels have shares).
+        The point: coordinates of the levers, (d,) or (P,) if relaxed: values of the columns (labels have
+        shares).
     sums
         1 for the sums of absolute terms behind the arguments in w.unit.z instead, the logit's as well, and
         those behind the causal units into w.layer[2]; else 0.
@@ -95,7 +99,7 @@ def logit_at(p, w, u):
 @compiled
 def at_point(p, w, form, caused, value, size):
     """A form's value at the point of :func:`logit_at` and the sum of absolute terms behind it, added to what
-    is given, with w.layer[2] of :func:`arguments`."""
+    is given, with w.layer[2] of :func:`arguments`. Shapes: form (2, P), caused (2, M)."""
     for i in range(len(w.points.best)):
         c, v = entry_of(p, w.points.place, i)
         if v != 0.0:
@@ -130,7 +134,8 @@ def relax(p, unit, k, j):
 
 @compiled
 def second_lines(p, unit, second):
-    """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units.
+    """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units
+    and with their constants last, into second (2, P + M + 1, n).
 
     The same as one at a time (:func:`back`), but for all units at once, which processors do several of at
     a time: weights times the middle of a unit's two slopes, and their sizes times half the difference.
@@ -155,9 +160,9 @@ def second_lines(p, unit, second):
 
 @compiled
 def add_argument(p, k, j, a, coef, line, causes):
-    """Add a times argument j of layer k (of layer K + 1: the logit) to ``coef``, the coefficients of layer
-    k - 1, or for k < 2 to ``line`` and ``causes``, those of the columns and the causal units; returns a times
-    its constant."""
+    """Add a times argument j of layer k (of layer K + 1: the logit) to ``coef``, the coefficients of layer k
+    - 1, or for k < 2 to ``line`` and ``causes``, those of the columns and the causal units; returns a times
+    its constant. Shapes: coef, causes (n,), line (P,)."""
     if k > 1:
         add(coef, a, p.weights[k - 1, j], p.widths[k - 1])
         return a * p.biases[k - 1, j]
@@ -173,7 +178,9 @@ def back_causes(p, unit, coef, const, out):
     Parameters
     ----------
     coef
-        (M,); used up; what each had goes into ``unit.score``.
+        (n,), of which the first M count; used up; what each had goes into ``unit.score``.
+    out
+        Gets the line's coefficients added, (P,).
     """
     for m in range(p.widths[0] - 1, -1, -1):
         a = coef[m]
@@ -200,7 +207,7 @@ def back(p, unit, k, coef, const, out, causes):
     out
         Gets the line's coefficients added, (P,).
     causes
-        (n,); used up.
+        (n,), of which the first M count; used up.
 
     Returns
     -------
@@ -225,7 +232,7 @@ def back(p, unit, k, coef, const, out, causes):
 
 @compiled
 def over_box(p, w, line):
-    """The largest value of a line's terms over a box (without its constant)."""
+    """The largest value of a line's terms over a box (without its constant). Shape: line (P,)."""
     total = 0.0
     for i in range(len(p.lever)):
         s, mode = p.start[i], w.box[i].mode
@@ -243,7 +250,7 @@ def over_box(p, w, line):
 
 @compiled
 def sizes_over_box(p, w, sizes):
-    """The largest sum of absolute terms of a line, or of a row of sizes, over a box."""
+    """The largest sum of absolute terms of a line, or of a row of sizes, over a box. Shape: sizes (P,)."""
     total = 0.0
     for i in range(len(p.lever)):
         s, most = p.start[i], 0.0

@@ -3,6 +3,8 @@ r"""Bounds one node, that is a box, signs of ReLUs and a configuration.
 Steps of :func:`examine`: cut the box to what the target leaves; bound the argument of every open ReLU over
 the box, the ball, and what costs at most the target; put a line above the logit; bound the least cost
 subject to the lines by a Lagrangian; repeat with slopes that are tight at the relaxed optimum.
+
+Letters are those of :mod:`~milp_recourse.engine.networks.work`.
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ alone. The bounds of a node come from its own box, signs, slopes and the target.
 numbers that will be written, which are rounded to a few decimal digits first, under the rules of
 docs/certificate_spec_v2.md: whole numbers are treated as continuous, and a curve lies between two parallel
 lines. Rounding is added outward here, so what passes here also passes in rational arithmetic.
+
+o are the open nodes (:class:`Open`), t is the record (:class:`Record`), and q the problem with whole numbers
+as continuous ones; other letters are those of :mod:`~milp_recourse.engine.networks.work`.
 """
 
 from __future__ import annotations
@@ -152,7 +155,7 @@ def _difference(a, b, side):
 
 @compiled
 def _push(o, w, ends, order):
-    """Put a node on top of the open ones."""
+    """Put a node on top of the open ones. Shapes: ends (2, d), order (K + 1, n)."""
     k = o.now.open
     copied(ends, o.ends[k])
     copied(order, o.order[k])
@@ -278,7 +281,8 @@ def _parallels(p, unit, m):
 @compiled
 def _shrink(p, q, w, o, t, ends, order, target, ball):
     """Cut off what the cost and the ball (if ``ball`` is positive) rule out. Each cut is recorded as a split
-    whose other side is an empty leaf; the checker closes that without whole numbers, as ``q`` has it."""
+    whose other side is an empty leaf; the checker closes that without whole numbers, as ``q`` has it. Shapes:
+    ends (2, d), order (K + 1, n)."""
     left_of = w.aside
     levers.relevel(p, w.box)
     left = levers.contract(p, w, w.box, w.allowed, target)
@@ -306,7 +310,8 @@ def _shrink(p, q, w, o, t, ends, order, target, ball):
 @compiled
 def _shrink_end(p, q, w, o, t, ends, order, target, i, end, side):
     """Cut a lever's interval near ``end`` and keep what is below it (side 1) or above it (-1), if intervals
-    alone close the other part and that is large enough to be worth two nodes."""
+    alone close the other part and that is large enough to be worth two nodes. Shapes: ends (2, d),
+    order (K + 1, n)."""
     low, high, whole = ends[0, i], ends[1, i], _is_whole(p, i)
     if whole:
         step, first = _steps(p, i)
@@ -330,7 +335,8 @@ def _shrink_end(p, q, w, o, t, ends, order, target, i, end, side):
 
 @compiled
 def _cut(p, w, o, t, ends, order, i, place):
-    """Record a cut of a lever's interval and open the part above it; ``ends`` is the part below then."""
+    """Record a cut of a lever's interval and open the part above it; ``ends`` is the part below then. Shapes:
+    ends (2, d), order (K + 1, n)."""
     below, above = _around(p, i, place)
     _write(o, t, CUT, i, 0, place)
     low, ends[0, i] = ends[0, i], above
@@ -445,7 +451,7 @@ def _add_term(p, w, t, leaf, which, logit_size):
 def _add_others(p, w, t, leaf, line, causes):
     """Add the signs' rows, the problem's own and the ball's tangent, times their multipliers, to ``line``,
     ``causes`` and the coefficients of layers in w.unit.score; returns their constant and the sum of absolute
-    terms behind them."""
+    terms behind them. Shapes: line (P,), causes (n,)."""
     const, size, mu, first = 0.0, 0.0, t.ball[leaf, 0], MOST_LINES + t.order[leaf].size
     for k in range(1, len(p.widths)):
         for j in range(p.widths[k]):
@@ -535,7 +541,7 @@ def _outside(p, w, t, leaf, r, lines, logit_size, target):
 @compiled
 def _close(p, w, t, leaf, order, target, budget, ball, steps):
     """:func:`_evidence` that bounds neurons within the budget only where the leaf does not close without it:
-    thetas take most of a leaf's room."""
+    thetas take most of a leaf's room. Shape: order (K + 1, n)."""
     found = _evidence(p, w, t, leaf, order, target, budget, budget, ball, steps)
     bounded = found[0] and t.theta[leaf].any()
     if bounded and not _evidence(p, w, t, leaf, order, target, budget, -INF, ball, steps)[0]:
@@ -546,7 +552,7 @@ def _close(p, w, t, leaf, order, target, budget, ball, steps):
 @compiled
 def _evidence(p, w, t, leaf, order, target, budget, within, ball, steps):
     """Try to close the node in w by the neurons' bounds and by weak duality, and write the leaf. Neurons are
-    bounded with the budget ``within``, -INF for none.
+    bounded with the budget ``within``, -INF for none. Shape: order (K + 1, n).
 
     Returns
     -------
@@ -598,7 +604,8 @@ def _evidence(p, w, t, leaf, order, target, budget, within, ball, steps):
 
 @compiled
 def _split(p, w, o, t, ends, order, count, unsure, gap):
-    """Record how the node in w is split and open its children; False where nothing can be split."""
+    """Record how the node in w is split and open its children; False where nothing can be split. Shapes: ends
+    (2, d), order (K + 1, n)."""
     kind, index, value = splitting.choose(p, w, count, unsure, gap)
     layer, j = index // w.unit.low.shape[1], index % w.unit.low.shape[1]
     if kind == splitting.ARGUMENT and layer > 0:
@@ -621,7 +628,8 @@ def _split(p, w, o, t, ends, order, count, unsure, gap):
 
 @compiled
 def _widest(p, w, ends):
-    """The lever with the widest interval, in its units, or the most labels; -1 where none is free."""
+    """The lever with the widest interval, in its units, or the most labels; -1 where none is free. Shape:
+    ends (2, d)."""
     most, which = 0.0, -1
     for i in range(len(p.lever)):
         width = (ends[1, i] - ends[0, i]) / p.lever[i].unit
@@ -632,7 +640,8 @@ def _widest(p, w, ends):
 
 @compiled
 def _part(p, w, o, t, ends, order, i, place):
-    """Split a lever's interval near a value; False where one of the parts would be empty."""
+    """Split a lever's interval near a value; False where one of the parts would be empty. Shapes:
+    ends (2, d), order (K + 1, n)."""
     low, high = ends[0, i], ends[1, i]
     if _is_whole(p, i):
         step = _steps(p, i)[0]

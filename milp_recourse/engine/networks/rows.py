@@ -2,7 +2,7 @@ r"""The rows of a node's Lagrangian: lines above its units, the logit and what a
 included.
 
 A row is a line over the columns with its constant; it is not negative at any feasible point of the node. The
-line at hand is w.columns.line.
+line at hand is w.columns.line. Letters are those of :mod:`~milp_recourse.engine.networks.work`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from milp_recourse.engine.networks.work import add, cleared, copied, dot
 
 @compiled
 def _size_through_causes(p, unit, sizes, count):
-    """The sum of absolute terms behind a form's causal units, the first ``count`` of them."""
+    """The sum of absolute terms behind a form's causal units, the first ``count`` of them. Shape: sizes
+    (M,)."""
     total = 0.0
     for m in range(count):
         v = abs(p.resting[m])
@@ -93,7 +94,8 @@ def argument_line(p, w, k, i, side):
 
 @compiled
 def form_line(p, w, form, caused, const, side):
-    """A line above side * (a form over levers and causal units), into w.columns.line; its constant."""
+    """A line above side * (a form over levers and causal units), into w.columns.line; its constant. Shapes:
+    form (P,), caused (M,)."""
     line, causes = w.columns.line, w.layer[1]
     for c in range(len(line)):
         line[c] = side * form[c]
@@ -275,7 +277,8 @@ def touching(p, f, where):
 
 @compiled
 def ball_row(p, w, r, phat):
-    r"""The tangent to the plausibility ball at residuals phat, as row r with its constant, rounding included.
+    r"""The tangent to the plausibility ball at residuals phat (F,), as row r with its constant, rounding
+    included.
 
     For any phat, :math:`(n + \rho)^2 \ge 2 \hat p (n + \rho) - \hat p^2`, so the ball implies
 
@@ -342,7 +345,8 @@ def reached(w, r):
 @compiled
 def summed(rows, consts, multipliers, count, line, size):
     """Add up the rows times their multipliers, into ``line``, and the absolute terms, into ``size``; returns
-    the sum's constant and the absolute terms behind it."""
+    the sum's constant and the absolute terms behind it. Shapes: rows (rows, P), consts, multipliers (rows,),
+    line, size (P,)."""
     total, slack = 0.0, 0.0
     cleared(line)
     cleared(size)

@@ -2,6 +2,8 @@
 
 A search returns after a slice: a number of nodes, or :data:`SLICE`. Searches of one shape, one after another,
 use the same memory (:class:`Spare`).
+
+Letters are those of :mod:`~milp_recourse.engine.networks.work`; pp is the problem in all configurations.
 """
 
 from __future__ import annotations
@@ -340,12 +342,18 @@ def run(people, first, fresh, w, t, found, numbers, late, share, few, around, st
     ----------
     people
         Their arrays; w and t serve them all.
-    found, numbers
-        Every applicant's best action, (n, d), and what else there is to say, :data:`FOUND`, (n,).
+    found
+        Gets every applicant's best action, (applicants, d).
+    numbers
+        Gets what else there is to say, records :data:`FOUND`, (applicants,).
     late
         Two numbers of ticks of the clock. After the first one no more searches are begun, and a search
         returns once it has taken that many itself. After the second one (at most ROUND / 2) it looks for no
         more good actions beside the nodes.
+    share, few, around
+        As for :func:`_slice`.
+    starts
+        As for :func:`_slice`, (starts, d).
 
     Returns
     -------
@@ -386,7 +394,7 @@ def _slice(pp, w, t, late, share, few, around, starts):
         The configuration to search for good actions in first
         (:func:`~milp_recourse.engine.networks.descent.descend`), -1 for none.
     starts
-        Points that it starts from, coordinates, (n, d).
+        Points that it starts from, coordinates, (starts, d).
     share
         Most nodes to examine in this call.
 

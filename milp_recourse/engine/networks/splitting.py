@@ -1,4 +1,7 @@
-"""What a node is split on: a sign, a lever's interval or label, whether it acts, a curve's argument."""
+"""What a node is split on: a sign, a lever's interval or label, whether it acts, a curve's argument.
+
+Letters are those of :mod:`~milp_recourse.engine.networks.work`; l and h are the ends of an interval.
+"""
 
 from __future__ import annotations
 
@@ -214,7 +217,7 @@ def choose(p, w, count, unsure, gap):
 @compiled
 def note_promise(w, promise):
     """Keep with a new node how far too high the logit could be in its parent, what the split promised to take
-    of that, and the split's column in w.learned."""
+    of that, and the split's column in w.learned. Into promise (3 or more,)."""
     promise[0], promise[1], promise[2] = w.now.room, w.now.promise, w.now.which
 
 
@@ -228,7 +231,7 @@ def share_gained(w, room, closed):
 @compiled
 def learn(w, noted, gained):
     """Note what a split has taken of the logit's room (:func:`share_gained`), and had promised (``noted`` by
-    :func:`note_promise`)."""
+    :func:`note_promise`): noted (3 or more,)."""
     room, promise, which = noted[0], noted[1], noted[2]
     if not (room > 0.0 and promise != 0.0):
         return
@@ -281,7 +284,7 @@ def _lost_by_units(p, w, multipliers, count, learns):
     """What the bound loses at open units: the rows' multipliers times the unit's coefficients in the rows,
     times the distance between the unit's line and its value at the relaxed optimum. w.unit.score gets the
     loss per width of the unit's argument. With ``learns``, the unit of the largest loss is chosen after
-    multiplying losses by :func:`_kept`.
+    multiplying losses by :func:`_kept`. Shape: multipliers (R,).
 
     Returns
     -------

@@ -2,7 +2,8 @@
 
 In compiled code p is a ``Problem``, w its ``Work`` and t its ``Pool``. As a rule i numbers levers, c columns,
 k layers, j the units of one, m causal units, f residuals, and r the rows of a Lagrangian or of the problem;
-where the convex problem is solved, m and k are how many variables and rows it has.
+where the convex problem is solved, m and k are how many variables and rows it has. u (d,) is a point: a
+coordinate of each lever, or its label's number.
 
 d levers, P columns, M causal units, layers 0..K of at most n units, F residuals, R rows of a Lagrangian; the
 convex problem has at most v variables and k rows. Shapes are at the fields; ``block`` is the memory of a
@@ -437,8 +438,8 @@ def larger(old: Pool, size: int) -> Pool:
 
 @compiled
 def copied(source: Any, target: Any) -> None:
-    """Copy an array, or as much of a row as the target holds; an assignment would compile numpy's error
-    messages in."""
+    """Copy an array of any shape, or as much of a row as the target holds; an assignment would compile
+    numpy's error messages in."""
     one = source if source.ndim == 1 else source.flat
     other = target if target.ndim == 1 else target.flat
     for i in range(len(other)):
@@ -447,7 +448,7 @@ def copied(source: Any, target: Any) -> None:
 
 @compiled
 def cleared(target: Any) -> None:
-    """Set all of an array to zero."""
+    """Set all of an array of any shape to zero."""
     one = target if target.ndim == 1 else target.flat
     for i in range(len(one)):
         one[i] = 0.0
@@ -455,14 +456,14 @@ def cleared(target: Any) -> None:
 
 @compiled
 def add(target: Any, factor: float, source: Any, n: int) -> None:
-    """Add ``factor`` times the first n numbers of a row to those of another."""
+    """Add ``factor`` times the first n numbers of a row to those of another: target, source (n or more,)."""
     for i in range(n):
         target[i] += factor * source[i]
 
 
 @compiled
 def dot(x, y, n):
-    """The sum of the first n products x[i] y[i]."""
+    """The sum of the first n products x[i] y[i]: x, y (n or more,)."""
     total = 0.0
     for i in range(n):
         total += x[i] * y[i]
