@@ -114,7 +114,7 @@ def _energies(f, t, live, mu, price, set_price, energy):
 
 @compiled
 def _of_living(live, price):
-    """The prices, infinite for classes without living cells: price (classes,) and what is returned."""
+    """A copy of price (classes,), infinite for classes without living cells."""
     return np.where(live.kept, price, INF)
 
 
