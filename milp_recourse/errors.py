@@ -74,8 +74,8 @@ class BackendUnavailable(RecourseError):
     """The back end is unknown or its solver is not installed; the message says how to get it."""
 
 
-def shown(value: Any) -> str:
-    """A JSON value in a few characters, for messages."""
+def got_text(value: Any) -> str:
+    """A wrong JSON value in the words of an error message: a few characters, texts without quotes."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from milp_recourse.errors import BadInput, dotted, shown
+from milp_recourse.errors import BadInput, dotted, got_text
 from milp_recourse.formats.strict_json import read_json
 from milp_recourse.problem.instance import Instance
 
@@ -23,7 +23,9 @@ def read_action(path: str | Path, instance: Instance) -> dict[str, float]:
         data, place = data["action"], "action"
     try:
         if not isinstance(data, dict):
-            raise BadInput("top level", shown(data), "an object {feature: value}, or a result with an action")
+            raise BadInput(
+                "top level", got_text(data), "an object {feature: value}, or a result with an action"
+            )
         names = [f.name for f in instance.features]
         action = {}
         for name, value in data.items():
@@ -31,7 +33,7 @@ def read_action(path: str | Path, instance: Instance) -> dict[str, float]:
             if name not in names:
                 raise BadInput(where, "an unknown feature", ", ".join(names))
             if isinstance(value, bool) or not isinstance(value, int | float | str):
-                raise BadInput(where, shown(value), "a number or a label")
+                raise BadInput(where, got_text(value), "a number or a label")
             action[name] = instance.by_name[name].read(value, where)
         return action
     except BadInput as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
-from milp_recourse.errors import BadInput, dotted, shown
+from milp_recourse.errors import BadInput, dotted, got_text
 from milp_recourse.formats.people_csv import people_rows
 from milp_recourse.formats.schema_classifiers import AcceptModel, StatedClassifier
 from milp_recourse.formats.schema_conditions import StatedCondition
@@ -467,10 +467,10 @@ def _read(path: str | Path, formats: Sequence[str]) -> Instance | Population:
     data = read_json(file)
     try:
         if not isinstance(data, dict):
-            raise BadInput("top level", shown(data), "an object")
+            raise BadInput("top level", got_text(data), "an object")
         form = data.get("format")
         if form not in formats:
-            got = shown(form) if "format" in data else "nothing"
+            got = got_text(form) if "format" in data else "nothing"
             raise BadInput("format", got, " or ".join(formats))
         build = instance_from_dict if form == INSTANCE_FORMAT else population_from_dict
         return build(data, file.parent)

@@ -10,7 +10,7 @@ from typing import Any as AnyValue
 from pydantic import Discriminator, Field, Tag, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 from typing_extensions import TypeAliasType
 
-from milp_recourse.errors import BadInput, dotted, shown
+from milp_recourse.errors import BadInput, dotted, got_text
 from milp_recourse.formats.validate import Known, Number, Stated, Strict, Value, keyed, refused, then
 from milp_recourse.problem.conditions import (
     Acted,
@@ -120,7 +120,9 @@ class FeatureConditionModel(Strict):
             return []
         if feature.kind == "categorical":
             key, end = next(iter(given.items()))
-            raise BadInput(key, shown(end), "nothing: labels of a categorical feature have no order; use in")
+            raise BadInput(
+                key, got_text(end), "nothing: labels of a categorical feature have no order; use in"
+            )
         by_label = self.of in ("factual", "counterfactual")
         numbers = {key: _end(feature, end, by_label, key) for key, end in given.items()}
         low, high = numbers.get("at_least"), numbers.get("at_most")
@@ -222,7 +224,9 @@ def _index(feature: Feature, label: float | str, path: str) -> int:
             return labels.index(label)
     elif float(label).is_integer() and 0 <= label < len(labels):
         return int(label)
-    raise BadInput(path, shown(label), f"one of {', '.join(labels)}, or an index from 0 to {len(labels) - 1}")
+    raise BadInput(
+        path, got_text(label), f"one of {', '.join(labels)}, or an index from 0 to {len(labels) - 1}"
+    )
 
 
 def _check_ends(low: float | None, high: float | None) -> None:

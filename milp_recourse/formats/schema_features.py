@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from milp_recourse.errors import BadInput, dotted, shown
+from milp_recourse.errors import BadInput, dotted, got_text
 from milp_recourse.formats.schema_conditions import StatedCondition, condition_to_dict
 from milp_recourse.formats.validate import (
     Interval,
@@ -101,7 +101,7 @@ class FeatureModel(Strict):
         if self.step is None:
             return None if self.values is None else values_of(feature, self.values, "values")
         if self.values is not None:
-            raise BadInput("values", shown(self.values), "nothing, as step says which values there are")
+            raise BadInput("values", got_text(self.values), "nothing, as step says which values there are")
         counted = self.step if isinstance(self.step, StepModel) else StepModel(step=self.step)
         return steps_of(feature, counted.step, counted.origin, "step")
 
@@ -111,12 +111,12 @@ class FeatureModel(Strict):
         last = len(self.categories) - 1
         if self.bounds is not None and not all(0 <= k <= last and float(k).is_integer() for k in self.bounds):
             allowed = f"indices of labels, whole numbers from 0 to {last}"
-            raise BadInput("bounds", shown(list(self.bounds)), allowed)
+            raise BadInput("bounds", got_text(list(self.bounds)), allowed)
         check_once(self.categories, "categories.{}", "each label once")
         if self.kind == "categorical":
             for key, value in (("domain", self.domain), ("monotone", self.monotone)):
                 if value is not None:
-                    got = value if isinstance(value, str) else shown(list(value))
+                    got = value if isinstance(value, str) else got_text(list(value))
                     raise BadInput(key, got, "nothing: labels have no order")
         self._check_table(len(self.categories))
 
@@ -127,7 +127,7 @@ class FeatureModel(Strict):
                 raise BadInput("table", "nothing", f"one row of numbers per label, {labels}")
             return
         if self.encoding != "table":
-            raise BadInput("table", shown(self.table), "nothing, unless encoding is table")
+            raise BadInput("table", got_text(self.table), "nothing, unless encoding is table")
         if len(self.table) != labels:
             raise BadInput("table", f"{len(self.table)} rows", f"{labels}, one per label")
         for k, row in enumerate(self.table):
@@ -136,11 +136,11 @@ class FeatureModel(Strict):
 
     def _check_numeric(self) -> None:
         if self.categories is not None:
-            raise BadInput("categories", shown(self.categories), f"nothing: {self.kind} is numeric")
+            raise BadInput("categories", got_text(self.categories), f"nothing: {self.kind} is numeric")
         if self.encoding not in (None, "code"):
             raise BadInput("encoding", self.encoding, f"code: {self.kind} is one column")
         if self.table is not None:
-            raise BadInput("table", shown(self.table), f"nothing: {self.kind} has no labels")
+            raise BadInput("table", got_text(self.table), f"nothing: {self.kind} has no labels")
         if self.actionable and self.bounds is None:
             raise BadInput("bounds", "nothing", "[lo, hi], needed because the feature is actionable")
         if self.kind == "binary":
@@ -206,13 +206,17 @@ def steps_of(feature: Feature, step: float, origin: float, path: str) -> Steps:
         Its kind has no steps, or not these; or too many values are within its bounds.
     """
     if feature.labelled or feature.kind == "binary":
-        raise BadInput(path, shown(step), f"nothing: it is {feature.kind}; values can list what may be set")
+        raise BadInput(
+            path, got_text(step), f"nothing: it is {feature.kind}; values can list what may be set"
+        )
     if feature.integral and not (float(step).is_integer() and float(origin).is_integer()):
-        raise BadInput(path, shown([step, origin]), "whole numbers: it is integer; else make it continuous")
+        raise BadInput(
+            path, got_text([step, origin]), "whole numbers: it is integer; else make it continuous"
+        )
     steps = Steps(float(step), float(origin))
     if feature.bounds is not None and steps.count(*feature.bounds) > MOST_VALUES:
         few = f"at most {MOST_VALUES} values within the bounds: make the step larger, or leave it out"
-        raise BadInput(path, shown(step), few)
+        raise BadInput(path, got_text(step), few)
     return steps
 
 
@@ -229,21 +233,21 @@ def values_of(feature: Feature, given: Sequence[Any], path: str) -> Values:
     numbers = [_listed(feature, value, f"{path}.{k}") for k, value in enumerate(given)]
     if len(set(numbers)) < len(numbers):
         twice = next(value for k, value in enumerate(given) if numbers[k] in numbers[:k])
-        raise BadInput(path, f"{shown(twice)} twice", "each value once")
+        raise BadInput(path, f"{got_text(twice)} twice", "each value once")
     return Values(tuple(sorted(numbers)))
 
 
 def _listed(feature: Feature, value: Any, path: str) -> float:
     if feature.categories is not None:
         if value not in feature.categories:
-            raise BadInput(path, shown(value), "one of " + ", ".join(feature.categories))
+            raise BadInput(path, got_text(value), "one of " + ", ".join(feature.categories))
         return float(feature.categories.index(value))
     if isinstance(value, str):
-        raise BadInput(path, shown(value), f"a number: {feature.kind} has no labels")
+        raise BadInput(path, got_text(value), f"a number: {feature.kind} has no labels")
     if feature.integral and not float(value).is_integer():
-        raise BadInput(path, shown(value), f"a whole number: it is {feature.kind}")
+        raise BadInput(path, got_text(value), f"a whole number: it is {feature.kind}")
     if feature.kind == "binary" and value not in (0, 1):
-        raise BadInput(path, shown(value), "0 or 1: it is binary")
+        raise BadInput(path, got_text(value), "0 or 1: it is binary")
     return float(value) + 0.0
 
 

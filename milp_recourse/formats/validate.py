@@ -30,7 +30,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from milp_recourse.errors import BadInput, dotted, shown
+from milp_recourse.errors import BadInput, dotted, got_text
 from milp_recourse.problem.cost import KINDS
 from milp_recourse.problem.features import Feature, input_columns
 from milp_recourse.problem.instance import Classifier
@@ -229,7 +229,7 @@ def _refuse(error: Any, data: Any, prefix: str) -> NoReturn:
         whole = fault.file or fault.field.startswith("/")
         path = fault.field.lstrip("/") if whole else dotted(prefix, *loc, fault.field)
         raise BadInput(path, fault.got, fault.allowed, fault.file) from None
-    got = shown(error["input"])
+    got = got_text(error["input"])
     if kind in _KINDS and isinstance(error["input"], str):
         got = json.dumps(error["input"])
     if kind == "missing":
@@ -243,7 +243,7 @@ def _refuse(error: Any, data: Any, prefix: str) -> NoReturn:
         value = error["input"].get(field) if isinstance(error["input"], dict) else None
         if isinstance(error["input"], dict):
             loc = (*loc, field)
-            got = shown(value) if field in error["input"] else "nothing"
+            got = got_text(value) if field in error["input"] else "nothing"
         allowed = _TAGS.get(str(loc[-2]) if len(loc) > 1 else "", f"an object with a known {field}")
     else:
         allowed = _allowed(kind, context, error["msg"])

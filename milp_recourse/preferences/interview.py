@@ -15,7 +15,7 @@ from typing import Any, Literal, cast, get_args
 
 from milp_recourse.elicitation.schemes import ALPHA, CostProfile, ProfileName
 from milp_recourse.elicitation.weight_cone import LEAST_WEIGHT
-from milp_recourse.errors import BadInput, is_number, nearest, shown
+from milp_recourse.errors import BadInput, got_text, is_number, nearest
 from milp_recourse.formats import instance_from_dict, instance_to_dict, read_any
 from milp_recourse.formats.schema_answers import InterviewModel
 from milp_recourse.formats.strict_json import read_json, write_json
@@ -117,12 +117,12 @@ class Interview:
         _one_of("base", base, BASES)
         for name, number, least in (("budget", budget, 0), ("seed", seed, 0), ("rounds", rounds or 1, 1)):
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
-                raise BadInput(name, shown(number), f"a whole number, {least} or more")
+                raise BadInput(name, got_text(number), f"a whole number, {least} or more")
         for name, share in (("noise", noise), ("same_within", same_within)):
             if not (is_number(share) and share >= 0):
-                raise BadInput(name, shown(share), "a number, 0 or more")
+                raise BadInput(name, got_text(share), "a number, 0 or more")
         if not (is_number(least_weight) and 0 < least_weight < 1):
-            raise BadInput("least_weight", shown(least_weight), "a number above 0 and below 1")
+            raise BadInput("least_weight", got_text(least_weight), "a number above 0 and below 1")
         check_options(time_limit)
         self.method, self.budget, self.seed = method, budget, seed
         self.options: dict[str, Any] = {
@@ -174,7 +174,7 @@ class Interview:
         """
         question = self.ask()
         if question is None:
-            raise BadInput("answer", shown(answer), "nothing: no question is left")
+            raise BadInput("answer", got_text(answer), "nothing: no question is left")
         _one_of("answer", answer, question.answers)
         self.answers.append((question, answer))
         self._advance(answer)
@@ -313,7 +313,7 @@ def _one_of(argument: str, given: object, allowed: Sequence[str]) -> None:
     if not (isinstance(given, str) and given in allowed):
         close = nearest(given, allowed)
         raise BadInput(
-            argument, shown(given), ", ".join(allowed) + (f" (is {close!r} meant?)" if close else "")
+            argument, got_text(given), ", ".join(allowed) + (f" (is {close!r} meant?)" if close else "")
         )
 
 
@@ -326,8 +326,8 @@ def _problem(recourse: Any, person: Any) -> tuple[Instance, Any]:
         recourse = read_any(recourse)
     if isinstance(recourse, Population):
         if isinstance(person, bool) or not isinstance(person, int) or not 0 <= person < len(recourse):
-            raise BadInput("person", shown(person), f"an index from 0 to {len(recourse) - 1}")
+            raise BadInput("person", got_text(person), f"an index from 0 to {len(recourse) - 1}")
         return recourse[person], None
     if person is not None:
-        raise BadInput("person", shown(person), "None, where the problem is one person's")
+        raise BadInput("person", got_text(person), "None, where the problem is one person's")
     return as_instance(recourse), None

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.errors import BadInput, dotted, shown
+from milp_recourse.errors import BadInput, dotted, got_text
 from milp_recourse.problem.decimals import as_written
 
 Array = NDArray[np.float64]
@@ -375,7 +375,7 @@ class Feature:
             return math.nan
         if self.categories is not None:
             if not isinstance(value, str) or value not in self.categories:
-                raise BadInput(path, shown(value), "one of " + ", ".join(self.categories))
+                raise BadInput(path, got_text(value), "one of " + ", ".join(self.categories))
             return float(self.categories.index(value))
         if isinstance(value, str):
             raise BadInput(path, repr(value), "a number")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from milp_recourse.certificates import certificates_for, encode
-from milp_recourse.errors import BadInput, is_number, shown
+from milp_recourse.errors import BadInput, got_text, is_number
 from milp_recourse.judge import conclude, judge
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status
@@ -69,7 +69,7 @@ def prove(
         if name not in names:
             raise BadInput(f"action.{name}", "an unknown feature", ", ".join(names))
         if not is_number(value):
-            raise BadInput(f"action.{name}", shown(value), "a finite number")
+            raise BadInput(f"action.{name}", got_text(value), "a finite number")
     judgement = judge(instance, action)
     faults = judgement.faults
     if not faults and not judgement.accepted_deployed:

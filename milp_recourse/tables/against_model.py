@@ -22,7 +22,7 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
-from milp_recourse.tables.columns import TableColumn, shown
+from milp_recourse.tables.columns import TableColumn, got_repr
 from milp_recourse.tables.people_rows import Rows, counterfactual_rows, read_rows
 from milp_recourse.tables.verdict import OwnWord
 
@@ -215,7 +215,7 @@ class KnownRows:
             return None
         return (
             f"predict is not the model that was read: they differ on {len(wrong)} of {len(values)} rows of "
-            f"X, such as {shown(self.names[wrong[0]])} (a predict of its own, or categories that are not "
+            f"X, such as {got_repr(self.names[wrong[0]])} (a predict of its own, or categories that are not "
             "those of the fit)"
         )
 

@@ -19,7 +19,7 @@ from milp_recourse.problem.result import Result, Status
 from milp_recourse.reports.own_words import OwnWords
 from milp_recourse.reports.result_rows import BAD_INPUT
 from milp_recourse.tables.against_model import Accepts, Compare, changed_values, rows_after, said_values
-from milp_recourse.tables.columns import TableColumn, position, shown
+from milp_recourse.tables.columns import TableColumn, got_repr, position
 from milp_recourse.tables.people_rows import Rows
 
 NUMBERS = ("cost", "lower_bound", "gap", "seconds", "margin")
@@ -214,5 +214,5 @@ class AnsweredPeople:
         labels = self.rows.frame.index.tolist() if isinstance(person, Hashable) else []
         found = [k for k, label in enumerate(labels) if position([label], person) is not None]
         if len(found) != 1:
-            raise BadInput("person", shown(person), "a label of the people's index that one person has")
+            raise BadInput("person", got_repr(person), "a label of the people's index that one person has")
         return found[0]

@@ -18,13 +18,13 @@ from milp_recourse.reports.own_words import OwnWords, check_words
 from milp_recourse.tables.columns import (
     SCALES,
     TableColumn,
+    got_repr,
     knots_of,
     known_name,
     log_knots,
     numbers,
     outlying,
     scale_of,
-    shown,
 )
 
 Interval = tuple[float, float]
@@ -82,7 +82,7 @@ def intervals(
         where = f"{argument}.{name}"
         pair = list(ends) if isinstance(ends, Iterable) and not isinstance(ends, str) else []
         if len(pair) != 2 or not all(is_number(end) for end in pair):
-            raise BadInput(where, shown(ends), "(lowest, highest), two finite numbers")
+            raise BadInput(where, got_repr(ends), "(lowest, highest), two finite numbers")
         if pair[0] > pair[1]:
             raise BadInput(where, f"({pair[0]}, {pair[1]})", "(lowest, highest) with lowest <= highest")
         found[name] = (float(pair[0]), float(pair[1]))
@@ -123,7 +123,7 @@ def positive(
     found = {}
     for name, value in by_column(argument, given, columns).items():
         if not is_number(value) or value <= 0:
-            raise BadInput(f"{argument}.{name}", shown(value), "a finite number above 0")
+            raise BadInput(f"{argument}.{name}", got_repr(value), "a finite number above 0")
         found[name] = float(value)
     return found
 
@@ -131,7 +131,7 @@ def positive(
 def check_path(argument: str, given: object, allowed: str) -> None:
     """Raise BadInput, which says what is ``allowed``, if an argument is no path."""
     if not isinstance(given, str | PathLike):
-        raise BadInput(argument, shown(given), allowed)
+        raise BadInput(argument, got_repr(given), allowed)
 
 
 @contextmanager
@@ -171,7 +171,7 @@ def cost_of(
             if part not in PARTS:
                 raise BadInput("cost", str(part), "parts called " + ", ".join(PARTS))
             if not is_number(value) or value < 0:
-                raise BadInput(f"cost.{part}", shown(value), "a finite number, 0 or more")
+                raise BadInput(f"cost.{part}", got_repr(value), "a finite number, 0 or more")
         entry: dict[str, Any] = {"kind": "mixture", **cost, "scale": scales}
     elif isinstance(cost, str) and cost in KINDS:
         entry = {"kind": cost} if cost == "l0" else {"kind": cost, "scale": scales}

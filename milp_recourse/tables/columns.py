@@ -92,11 +92,11 @@ class TableColumn:
                 found = self._places.get(label_key(OTHER))
             if found is not None:
                 return float(found)
-            raise BadInput(self.name, shown(value), "one of " + ", ".join(map(str, self.labels)))
+            raise BadInput(self.name, got_repr(value), "one of " + ", ".join(map(str, self.labels)))
         if is_missing(value):
             return math.nan
         if isinstance(value, str | bytes) or not isinstance(value, int | float | np.number | np.bool_):
-            raise BadInput(self.name, shown(value), "a number")
+            raise BadInput(self.name, got_repr(value), "a number")
         number = float(value)
         if not math.isfinite(number):
             raise BadInput(self.name, number, "a finite number")
@@ -160,7 +160,7 @@ def numbers(series: pd.Series) -> NDArray[np.float64]:
         values: NDArray[np.float64] = series.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
         bad = next((v for v in series if isinstance(v, str) or not np.isscalar(v)), series.iloc[0])
-        raise BadInput(f"X.{series.name}", shown(bad), "numbers, as the model reads this column") from None
+        raise BadInput(f"X.{series.name}", got_repr(bad), "numbers, as the model reads this column") from None
     return values[np.isfinite(values)]
 
 
@@ -274,8 +274,11 @@ def is_missing(value: object) -> bool:
     return isinstance(empty, bool | np.bool_) and bool(empty)
 
 
-def shown(value: object) -> str:
-    """A value as error messages show it."""
+def got_repr(value: object) -> str:
+    """A wrong Python value in the words of an error message: its repr, without numpy's type.
+
+    For JSON values there is :func:`milp_recourse.errors.got_text`.
+    """
     return repr(value.item()) if isinstance(value, np.generic) else repr(value)
 
 
@@ -290,7 +293,7 @@ def known_name(argument: str, name: object, columns: Sequence[Hashable] | pd.Ind
     if not isinstance(name, Hashable) or name not in columns:
         close = nearest(name, columns)
         hint = f"a column of X (did you mean {close!r}?)" if close else "a column of X"
-        raise BadInput(argument, shown(name), hint)
+        raise BadInput(argument, got_repr(name), hint)
 
 
 def position(labels: Sequence[object], value: object) -> int | None:

@@ -26,7 +26,7 @@ from milp_recourse.problem.conditions import Condition, condition_from_text
 from milp_recourse.problem.conditions.words import Token, tokens
 from milp_recourse.problem.expression import Constant, Product, Variable
 from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
-from milp_recourse.tables.columns import TableColumn, shown
+from milp_recourse.tables.columns import TableColumn, got_repr
 
 
 def conditions_of(
@@ -49,7 +49,7 @@ def conditions_of(
     if given is None:
         return ()
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Sequence):
-        raise BadInput(where, shown(given), "a list of conditions: lines of text, or objects as in files")
+        raise BadInput(where, got_repr(given), "a list of conditions: lines of text, or objects as in files")
     return tuple(_one(one, columns, dotted(where, k)) for k, one in enumerate(given))
 
 
@@ -63,11 +63,11 @@ def _one(one: Any, columns: Sequence[TableColumn], where: str) -> Condition:
         try:
             value = condition_to_dict(one, features)
         except (KeyError, IndexError):
-            raise BadInput(where, shown(one), "features and labels that exist") from None
+            raise BadInput(where, got_repr(one), "features and labels that exist") from None
     elif isinstance(one, Mapping):
         value = _plain(one, {c.key: c for c in columns})
     else:
-        raise BadInput(where, shown(one), "a line of text, or an object as in files")
+        raise BadInput(where, got_repr(one), "a line of text, or an object as in files")
     return validate(StatedCondition, value, where, Known(features))
 
 

@@ -25,13 +25,13 @@ from milp_recourse.tables.columns import (
     TableColumn,
     bounds_of,
     declared_labels,
+    got_repr,
     infer,
     is_missing,
     label_key,
     position,
     positions,
     printable,
-    shown,
     texts,
 )
 
@@ -172,10 +172,10 @@ def _column(key: Hashable, series: pd.Series, read: Column | None, arguments: Co
     feature = replace(feature, only=_only(key, feature, labels, settable, arguments))
     if labels is not None and key in arguments.bounds:
         raise BadInput(
-            f"bounds.{key}", shown(arguments.bounds[key]), "nothing: an action may set any of its labels"
+            f"bounds.{key}", got_repr(arguments.bounds[key]), "nothing: an action may set any of its labels"
         )
     if feature.domain is not None and kind == "categorical":
-        raise BadInput(f"domain.{key}", shown(feature.domain), "nothing: its labels have no order")
+        raise BadInput(f"domain.{key}", got_repr(feature.domain), "nothing: its labels have no order")
     missing = read is not None and read.missing
     gaps = frozenset() if read is None else read.gaps
     column = TableColumn(key, feature, labels, series.dtype, missing=missing, gaps=gaps, within=within)
@@ -230,11 +230,13 @@ def _ordered(key: Hashable, labels: tuple[object, ...], arguments: ColumnArgumen
         return labels
     given = arguments.categories[key]
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray | pd.Index):
-        raise BadInput(f"categories.{key}", shown(given), "a list of labels in order")
+        raise BadInput(f"categories.{key}", got_repr(given), "a list of labels in order")
     order = _indices(labels, given)
     for label, place in zip(given, order, strict=True):
         if place < 0:
-            raise BadInput(f"categories.{key}", shown(label), "labels of X: " + ", ".join(map(str, labels)))
+            raise BadInput(
+                f"categories.{key}", got_repr(label), "labels of X: " + ", ".join(map(str, labels))
+            )
     if len(set(order)) != len(order):
         raise BadInput(f"categories.{key}", "a label twice", "each label once")
     named = set(order)
@@ -292,12 +294,12 @@ def _only(
     if key in arguments.steps:
         where, given = f"steps.{key}", arguments.steps[key]
         if key in arguments.values:
-            raise BadInput(f"values.{key}", shown(arguments.values[key]), "nothing beside steps")
+            raise BadInput(f"values.{key}", got_repr(arguments.values[key]), "nothing beside steps")
         both = {"step": given} if not isinstance(given, Mapping) else dict(given)
         step, origin = both.pop("step", None), both.pop("from", 0.0)
         if both or not (is_number(step) and step > 0 and is_number(origin)):
             raise BadInput(
-                where, shown(given), 'a number above 0, or {"step": number above 0, "from": number}'
+                where, got_repr(given), 'a number above 0, or {"step": number above 0, "from": number}'
             )
         return steps_of(feature, float(step), float(origin), where)
     if key not in arguments.values:
@@ -306,12 +308,12 @@ def _only(
     if labels is None:
         wrong = next((v for v in listed if not is_number(v)), None)
         if wrong is not None:
-            raise BadInput(where, shown(wrong), "numbers")
+            raise BadInput(where, got_repr(wrong), "numbers")
         return values_of(feature, [float(v) for v in listed], where)
     places = _indices(labels, listed)
     for label, place in zip(listed, places, strict=True):
         if not 0 <= place < (len(labels) if settable is None else settable):
-            raise BadInput(where, shown(label), "labels that X holds: " + ", ".join(map(str, labels)))
+            raise BadInput(where, got_repr(label), "labels that X holds: " + ", ".join(map(str, labels)))
     return values_of(feature, [texts(labels)[k] for k in places], where)
 
 
@@ -319,7 +321,9 @@ def _listed(key: Hashable, arguments: ColumnArguments) -> list[Any]:
     """The values that the caller lists for a column."""
     given = arguments.values[key]
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray | pd.Index) or not len(given):
-        raise BadInput(f"values.{key}", shown(given), "a list of what an action may set, one value or more")
+        raise BadInput(
+            f"values.{key}", got_repr(given), "a list of what an action may set, one value or more"
+        )
     return list(given)
 
 
@@ -337,9 +341,11 @@ def _bounds(key: Hashable, series: pd.Series, kind: Kind, arguments: ColumnArgum
 def _direction(key: Hashable, kind: Kind, arguments: ColumnArguments) -> Any:
     chosen = [word for word in ("increase", "decrease") if key in getattr(arguments, word)]
     if len(chosen) == 2:
-        raise BadInput("decrease", shown(key), "columns that increase does not name; immutable keeps a value")
+        raise BadInput(
+            "decrease", got_repr(key), "columns that increase does not name; immutable keeps a value"
+        )
     if chosen and kind == "categorical":
-        raise BadInput(chosen[0], shown(key), "numbers and ordinal columns: its labels have no order")
+        raise BadInput(chosen[0], got_repr(key), "numbers and ordinal columns: its labels have no order")
     return chosen[0] if chosen else None
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from milp_recourse.errors import BadInput, nearest
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.tables.arguments import intervals, positive, some_columns
-from milp_recourse.tables.columns import TableColumn, is_missing, known_name, printable, shown
+from milp_recourse.tables.columns import TableColumn, got_repr, is_missing, known_name, printable
 from milp_recourse.tables.conditions_argument import conditions_of
 
 
@@ -248,7 +248,7 @@ class _Own:
             }
             return self._mapping(one, where, Preferences())
         if not isinstance(one, Mapping):
-            raise BadInput(where, shown(one), f"a mapping with {', '.join(_KEYS)}, or None")
+            raise BadInput(where, got_repr(one), f"a mapping with {', '.join(_KEYS)}, or None")
         for key in one:
             if key not in _KEYS:
                 raise BadInput(f"{where}.{key}", "an unknown key", ", ".join(_KEYS))

@@ -27,7 +27,7 @@ from milp_recourse.reports.robust_words import robust_lines, robust_rows
 from milp_recourse.reports.why_words import headline, why_rows
 from milp_recourse.tables.answered import AnsweredPeople
 from milp_recourse.tables.arguments import by_column, check_path
-from milp_recourse.tables.columns import shown
+from milp_recourse.tables.columns import got_repr
 from milp_recourse.tables.people_rows import chosen
 from milp_recourse.tables.question_tables import (
     compared_plans,
@@ -264,7 +264,7 @@ class PersonQuestions(AnsweredPeople):
         if self.problem is None:
             raise BadInput("people", "nobody who could be read", "at least one")
         if not isinstance(offers, list | tuple):
-            raise BadInput("offers", shown(offers), "a list of offers")
+            raise BadInput("offers", got_repr(offers), "a list of offers")
         named = [self._named_offer(one) if isinstance(one, Mapping) else one for one in offers]
         plans = share(self.problem, named, budget, weight, most_cost, self.asked, time_limit)
         found, confirmed = compared_plans(plans, self.problem, self.rows, self.columns, self.compare)

@@ -19,7 +19,7 @@ from milp_recourse.formats.validate import Known, validate
 from milp_recourse.problem.conditions import Condition
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.scm import StructuralCausalModel, independent
-from milp_recourse.tables.columns import TableColumn, bounds_of, known_name, scale_of, shown
+from milp_recourse.tables.columns import TableColumn, bounds_of, got_repr, known_name, scale_of
 from milp_recourse.tables.from_data import (
     accepted_rows,
     in_both,
@@ -85,7 +85,7 @@ class Plausibility:
             return Plausibility()
         kind = options.get("kind") if isinstance(options, Mapping) else None
         if not isinstance(options, Mapping) or kind not in _KEYS or set(options) - {"kind", *_KEYS[kind]}:
-            raise BadInput("plausibility", shown(given), ALLOWED)
+            raise BadInput("plausibility", got_repr(given), ALLOWED)
         if kind == DENSITY:
             return _density(options)
         return _near(options) if kind == NEAR else Plausibility(DOMAIN)
@@ -144,7 +144,9 @@ class Plausibility:
         names = {c.key: c.name for c in columns}
         for key in self.features or ():
             if key not in names:
-                raise BadInput("plausibility.features", shown(key), "columns that the model reads, or causes")
+                raise BadInput(
+                    "plausibility.features", got_repr(key), "columns that the model reads, or causes"
+                )
         chosen = [names[key] for key in self.features or ()]
         return (near_rows(problem, known, self.within, scale, chosen, self.prototypes),)
 
@@ -173,16 +175,16 @@ class Plausibility:
 def _density(options: Mapping[str, Any]) -> Plausibility:
     at_least, offset = options.get("at_least", "factual"), options.get("offset", 0.0)
     if not is_number(offset):
-        raise BadInput("plausibility.offset", shown(offset), "a finite number of nats")
+        raise BadInput("plausibility.offset", got_repr(offset), "a finite number of nats")
     if isinstance(at_least, Mapping) and set(at_least) == {"quantile"}:
         share = at_least["quantile"]
         if not is_number(share) or not 0 <= share <= 1:
-            raise BadInput("plausibility.at_least.quantile", shown(share), "a number from 0 to 1")
+            raise BadInput("plausibility.at_least.quantile", got_repr(share), "a number from 0 to 1")
         return Plausibility(DENSITY, quantile=float(share), offset=float(offset))
     if is_number(at_least):
         return Plausibility(DENSITY, level=float(at_least), offset=float(offset))
     if at_least != "factual":
-        raise BadInput("plausibility.at_least", shown(at_least), '"factual", a number or {"quantile": q}')
+        raise BadInput("plausibility.at_least", got_repr(at_least), '"factual", a number or {"quantile": q}')
     return Plausibility(DENSITY, offset=float(offset))
 
 
@@ -190,13 +192,13 @@ def _near(options: Mapping[str, Any]) -> Plausibility:
     within, rows, count = options.get("within"), options.get("rows"), options.get("prototypes")
     features = options.get("features")
     if not is_number(within) or within <= 0:
-        raise BadInput("plausibility.within", shown(within), "a number above 0, in ranges of X")
+        raise BadInput("plausibility.within", got_repr(within), "a number above 0, in ranges of X")
     if rows is not None and not isinstance(rows, pd.DataFrame):
         raise BadInput("plausibility.rows", type(rows).__name__, "a DataFrame with X's columns")
     if count is not None and not (isinstance(count, int) and count >= 1):
-        raise BadInput("plausibility.prototypes", shown(count), "a whole number, 1 or more")
+        raise BadInput("plausibility.prototypes", got_repr(count), "a whole number, 1 or more")
     if features is not None and (isinstance(features, str) or not isinstance(features, Sequence)):
-        raise BadInput("plausibility.features", shown(features), "a list of columns")
+        raise BadInput("plausibility.features", got_repr(features), "a list of columns")
     chosen = None if features is None else tuple(features)
     return Plausibility(NEAR, within=float(within), rows=rows, prototypes=count, features=chosen)
 

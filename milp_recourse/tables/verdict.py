@@ -23,7 +23,7 @@ from milp_recourse.readers.classes import Interval, Target
 from milp_recourse.readers.from_onnx import graph_of, is_onnx
 from milp_recourse.readers.from_xgboost import booster_objective
 from milp_recourse.readers.refusal import listed
-from milp_recourse.tables.columns import is_missing, position, shown
+from milp_recourse.tables.columns import got_repr, is_missing, position
 
 Predict = Callable[[pd.DataFrame], Any]
 Desired = Any
@@ -40,7 +40,7 @@ def desires(reading: Reading) -> Callable[[object], bool]:
     def wants(predicted: object) -> bool:
         if isinstance(wish, Interval):
             if isinstance(predicted, bool) or not isinstance(predicted, Real):
-                raise BadInput("predict", shown(predicted), "numbers, which this regression predicts")
+                raise BadInput("predict", got_repr(predicted), "numbers, which this regression predicts")
             return wish.low <= float(predicted) <= wish.high
         try:
             found = position(classes, predicted)
@@ -50,7 +50,7 @@ def desires(reading: Reading) -> Callable[[object], bool]:
             return not wish.wanted  # a label that a function gives for no row of X
         if found is None:
             raise BadInput(
-                "predict", f"the label {shown(predicted)}", f"the model's classes {listed(classes)}"
+                "predict", f"the label {got_repr(predicted)}", f"the model's classes {listed(classes)}"
             )
         return (found == wish.index) is wish.wanted
 
