@@ -212,7 +212,9 @@ def main() -> None:
     parser.add_argument("--lines", action="store_true", help="count lines only: solve nothing")
     known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     files = known["entered"] if parser.parse_args().lines else entered()
-    found = {"lines": lines(), "rooms": rooms(), "entered": files}
+    counts = lines()
+    words = {"lines of docstrings and comments": sum(count["words"] for count in counts.values())}
+    found = {"lines": counts, "rooms": rooms() | words, "entered": files}
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(placed(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
