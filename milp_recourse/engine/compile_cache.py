@@ -102,7 +102,7 @@ class FunctionCache:
         left where the machine loses power."""
         try:
             file = self._file(arguments)
-            return None if file is None else unpacked(file.read_bytes(), arguments, context)
+            return None if file is None else unpacked(file.read_bytes(), self._name, arguments, context)
         except NotOwn as reason:
             self._not_kept(str(reason))
         except Exception:  # whatever a pickle that was cut off raises
@@ -112,7 +112,7 @@ class FunctionCache:
     def save(self, arguments: Any, result: Any) -> None:
         """Write it, completely or not at all; where that fails, on a full disk, say, it is not kept."""
         try:
-            file, content = self._file(arguments), packed(arguments, result)
+            file, content = self._file(arguments), packed(self._name, arguments, result)
             if file is None or content is None:
                 return
             made, name = tempfile.mkstemp(dir=file.parent)

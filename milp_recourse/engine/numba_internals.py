@@ -1,13 +1,13 @@
 """What this package builds on of numba's private classes: entries that are optimised once, as a whole, and
-machine code as a file.
-
-What going without costs was measured in turn, by ``python -m tests.engine.networks.phases --people 600``.
+machine code as a file. What going without costs was measured in turn, by ``python -m
+tests.engine.networks.phases --people 600``.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -19,18 +19,21 @@ from numba.core import codegen, compiler, serialize
 CONFIG: Any = numba.config
 
 
-def packed(arguments: Any, result: Any) -> bytes | None:
-    """Machine code as a file has it, with the types of the arguments that it was made for; None if there are
-    addresses of this process in it."""
+def packed(name: str, arguments: Any, result: Any) -> bytes | None:
+    """A function's machine code as a file has it, with its name and the types of the arguments that it was
+    made for; None if there are addresses of this process in it."""
     fixed = not result.library.has_dynamic_globals
-    return serialize.dumps((arguments, result._reduce())) if fixed else None
+    content: bytes = serialize.dumps((name, arguments, result._reduce())) if fixed else b""
+    return sha256(content).digest() + content if fixed else None
 
 
-def unpacked(content: bytes, arguments: Any, context: Any) -> Any:
-    """What :func:`packed` has made, ready to run; None if it is for other types. What is needed only to
-    compile stays unloaded: numba's own cache imports half of numba, and SciPy."""
-    made_for, reduced = pickle.loads(content)
-    return compiler.CompileResult._rebuild(context, *reduced) if made_for == arguments else None
+def unpacked(packed: bytes, name: str, arguments: Any, context: Any) -> Any:
+    """What :func:`packed` has made, ready to run; None if it is another function's, for other types, or
+    damaged, as LLVM would end the process. Half of numba, needed only to compile, stays unloaded."""
+    if sha256(content := packed[32:]).digest() != packed[:32]:
+        return None
+    *made_for, reduced = pickle.loads(content)
+    return compiler.CompileResult._rebuild(context, *reduced) if made_for == [name, arguments] else None
 
 
 class _Unaliased(codegen.JITCodeLibrary):

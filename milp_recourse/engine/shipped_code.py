@@ -60,7 +60,8 @@ def load(function: Callable[..., Any], arguments: Any, context: Any) -> Any:
     """What was made for a function and the types of its arguments; None if there is none, or it is broken."""
     for folder in folders() if usable() else ():
         with contextlib.suppress(Exception):  # whatever a pickle that was cut off raises
-            found = unpacked(_file(folder, function).read_bytes(), arguments, context)
+            file = _file(folder, function)
+            found = unpacked(file.read_bytes(), file.name, arguments, context)
             if found is not None:
                 return found
     return None
@@ -74,7 +75,8 @@ def save(folder: Path, function: Callable[..., Any], arguments: Any, result: Any
     ValueError
         There is a file of it, or its code has addresses of this process in it.
     """
-    file, content = _file(folder, function), packed(arguments, result)
+    file = _file(folder, function)
+    content = packed(file.name, arguments, result)
     if file.exists() or content is None:
         raise ValueError(f"{file.name} is called with several types, or its code is of this process alone")
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,6 @@ the system allows it, the users may read all files, so that they find this Pytho
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import pytest
 from milp_recourse.engine.compile_cache import UNKEPT
 from tests.engine.networks.test_announced import TWICE
 from tests.helpers.hostile_folder import plant, ran
+from tests.helpers.planted_code import PLANTED
 
 ROOT = Path(__file__).resolve().parents[2]
 USER, OTHER = 1001, 1002
@@ -88,17 +88,10 @@ def compiled(place: Path, user: int = USER, **environment: str) -> tuple[list[st
     return done.stdout.split(), done.stderr
 
 
-class Planted:
-    """Says on stderr that it was unpickled."""
-
-    def __reduce__(self):
-        return os.write, (2, b"PLANTED CODE RAN\n")
-
-
 def planted(folder: Path, owner: int, name: str) -> None:
     """Put an index file of the function into a cache folder, as a user makes it for everybody."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_bytes(pickle.dumps(Planted()))
+    (folder / name).write_bytes(PLANTED)
     top = folder
     while top.parent.name not in ("tmp", "home"):
         top = top.parent
@@ -161,7 +154,7 @@ def test_roots_cache_is_not_the_users(place):
     os.chown(place / "home", USER, USER)
     assert compiled(place)[0][:2] == ["4.0", "0"]
     [index] = (place / "home").rglob("*.code")
-    index.write_bytes(pickle.dumps(Planted()))
+    index.write_bytes(PLANTED)
     said, warned = compiled(place, user=0)
     assert said[:2] == ["4.0", "0"] and warned == ""  # kept in root's own folder below the temporary one
     assert [p.name for p in (place / "tmp").iterdir()] == ["milp_recourse-0"]
@@ -171,6 +164,6 @@ def test_the_planted_files_would_run_where_the_folder_is_the_users(place):
     """So that the tests above could fail."""
     compiled(place)
     [index] = (place / "tmp").rglob("*.code")
-    index.write_bytes(pickle.dumps(Planted()))
+    index.write_bytes(PLANTED)
     with pytest.raises(AssertionError, match="PLANTED"):
         compiled(place)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 
 from milp_recourse.engine.cache_folder import NotOwn, cache_folder, places
 from tests.engine.networks.test_announced import TWICE
+from tests.helpers.planted_code import PLANTED
 
 ROOT = Path(__file__).resolve().parents[2]
 SUPERUSER = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of another user")
@@ -147,13 +147,6 @@ def test_where_it_is_looked_for(own, monkeypatch):
     assert places() == [second]
 
 
-class Planted:
-    """Says on stderr that it was unpickled."""
-
-    def __reduce__(self):
-        return os.write, (2, b"PLANTED CODE RAN\n")
-
-
 def run(own: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Compile a function in a process of its own and call it."""
     (own / "doubling.py").write_text(TWICE)
@@ -174,9 +167,9 @@ def test_planted_index_files_are_not_read_and_one_line_says_so(own):
     first = run(own, NUMBA_CACHE_DIR=str(own / "cache"))
     assert (first.stdout, first.stderr) == ("4.0\n", "")
     [index] = (own / "cache").rglob("*.code")
-    index.write_bytes(pickle.dumps(Planted()))
+    index.write_bytes(PLANTED)
     assert "PLANTED" in run(own, NUMBA_CACHE_DIR=str(own / "cache")).stderr
-    index.write_bytes(pickle.dumps(Planted()))
+    index.write_bytes(PLANTED)
     index.parent.chmod(0o777)
     refused = run(own, NUMBA_CACHE_DIR=str(own / "cache"))
     assert refused.stdout == "4.0\n"
@@ -189,11 +182,13 @@ def test_planted_index_files_are_not_read_and_one_line_says_so(own):
 
 
 @pytest.mark.long
-def test_a_broken_file_is_compiled_anew(own):
+@pytest.mark.parametrize("damaged", [lambda made: made[:20], lambda made: made[:-90] + bytes(90)])
+def test_a_broken_file_is_compiled_anew(own, damaged):
     """As it is left where the machine loses power; it is replaced, and found the next time."""
-    for pattern in ("*.code",):
-        run(own, NUMBA_CACHE_DIR=str(own / "cache"))
-        for file in (own / "cache").rglob(pattern):
-            file.write_bytes(file.read_bytes()[:20])
-        assert run(own, NUMBA_CACHE_DIR=str(own / "cache")).stdout == "4.0\n"
-        assert run(own, NUMBA_CACHE_DIR=str(own / "cache")).stdout == "4.0 1\n"
+    run(own, NUMBA_CACHE_DIR=str(own / "cache"))
+    files = list((own / "cache").rglob("*.code"))
+    for file in files:
+        file.write_bytes(damaged(file.read_bytes()))
+    assert files
+    assert run(own, NUMBA_CACHE_DIR=str(own / "cache")).stdout == "4.0\n"
+    assert run(own, NUMBA_CACHE_DIR=str(own / "cache")).stdout == "4.0 1\n"
