@@ -39,7 +39,8 @@ ROUNDS, ROOT_ROUNDS = 8, 30
 """Most rounds of a box and of the root."""
 
 LARGEST = 2.0**52
-"""Prices are at most so many units: every whole number up to there is a double."""
+"""Prices, and what a counted action costs more, are at most so many units: every whole number up to there is
+a double."""
 
 GAIN = 0.2
 """A round that takes nothing out has to raise the bound by this share of its distance from the target; else
@@ -459,7 +460,7 @@ class PriceProof:
         (f, goal), unit, cost = self._under(prices.weights), self.unit(bits), self.cost
         if len(prices.shares):
             cost = cost + self._shares(prices)[self.of_cell] * self.wide
-        nu = round(prices.nu / unit) * unit
+        nu = self._counted(prices, bits) * unit
         if nu:
             cost = cost + nu * self.moved
         if nu or len(prices.shares):
@@ -517,8 +518,12 @@ class PriceProof:
         unit, price = self.unit(bits), self._whole(prices, bits).astype(np.int64)
         scale = (1.0 + 2.0**-30) / (CLEAR * AIM) if self.only_maximum else 1.0
         shares = self._shares(prices) if len(prices.shares) else prices.shares
-        nu = round(prices.nu / unit)
+        nu = self._counted(prices, bits)
         return PriceTable(unit * scale, prices.mu * scale, price, prices.weights, shares, nu)
+
+    def _counted(self, prices: _Prices, bits: int) -> int:
+        """What a counted action costs more, as it is written, and judged: in whole units."""
+        return round(min(prices.nu / self.unit(bits), LARGEST))
 
     def _whole(self, prices: _Prices, bits: int) -> Array:
         """Prices as they are written, and judged: in whole units, 0 for classes without living cells.

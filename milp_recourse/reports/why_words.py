@@ -66,7 +66,10 @@ def headline(found: Why) -> str:
     status, result = found.result.status, found.result
     open_ = "" if found.complete else " Not everything was settled in time."
     if status is Status.OPTIMAL:
-        return f"optimal at cost {short(result.cost)}. What each restriction costs:{open_}"
+        listed = (
+            "What each restriction costs:" if found.prices else "No restriction is known to cost anything."
+        )
+        return f"optimal at cost {short(result.cost)}. {listed}{open_}"
     if status is not Status.INFEASIBLE:
         return f"{status.value}: {result.message or status.sentence}"
     if not found.minimal:

@@ -113,3 +113,11 @@ def test_a_count_proves_nothing_where_more_actions_are_allowed(tmp_path) -> None
                 assert verdict(tmp_path, wider, forged) == "REJECTED"
                 refused += 1
     assert refused
+
+
+def test_a_count_that_costs_more_than_can_be_written(tmp_path) -> None:
+    """Where nothing is accepted, what a counted action costs more has no end; what is written has one."""
+    for seed in (1395, 2267):
+        instance = problem(seed)
+        (certificate,) = certificates_for([instance], [solve(instance, "bab")])
+        assert verdict(tmp_path, instance, certificate) == "VERIFIED", seed
