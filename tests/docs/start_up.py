@@ -57,7 +57,7 @@ def first_use(sources: Path) -> dict[str, tuple[float, float]]:
     """Processor and wall seconds of building a wheel, and of the first problem that it solves, installed."""
     with tempfile.TemporaryDirectory() as aside:
         folder = Path(aside)
-        built = measured(build, folder, sources)
+        built = measured(lambda: build(folder, sources=sources))
         [wheel] = folder.glob("*.whl")
         install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--target"]
         subprocess.run([*install, str(folder / "site"), str(wheel)], check=True)

@@ -25,15 +25,18 @@ def compiled_modules() -> list[str]:
 
 
 def build(
-    folder: Path, change: Callable[[Path], None] = lambda sources: None, **environment: str
+    folder: Path,
+    change: Callable[[Path], None] = lambda sources: None,
+    sources: Path = ROOT,
+    **environment: str,
 ) -> tuple[Path, str]:
     """A wheel built without network from a copy of the sources, which is changed before, and what the build
     says."""
     ignore = shutil.ignore_patterns("__pycache__", ".*")
     for name in ("milp_recourse", "verify", "instances"):
-        shutil.copytree(ROOT / name, folder / "source" / name, ignore=ignore)
+        shutil.copytree(sources / name, folder / "source" / name, ignore=ignore)
     for pattern in ("pyproject.toml", "*.py", "*.in", "README*"):
-        for file in ROOT.glob(pattern):
+        for file in sources.glob(pattern):
             shutil.copy(file, folder / "source")
     change(folder / "source")
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--verbose", "--wheel-dir", str(folder)]
