@@ -138,14 +138,6 @@ def test_a_python_without_the_tool_is_refused(fitted: Fitted, fake: Path, tmp_pa
     assert not (tmp_path / "peers.csv").exists()
 
 
-def test_treecf_itself_is_asked(fitted: Fitted, tmp_path: Path) -> None:
-    """Where it is installed."""
-    pytest.importorskip("treecf")
-    rows = bench.answered(fitted, plan("treecf"), tmp_path)
-    assert [row["status"] for row in rows if row["tool"] == "treecf"] == ["optimal"] * 3 + ["infeasible"] * 2
-    assert bench.summarise(rows)["wrong"] == []
-
-
 def row(**changed: Any) -> dict[str, str]:
     """A row as it is read from the table."""
     plain = {

@@ -155,7 +155,7 @@ def test_the_door_speaks_of_columns():
         answers.robust("ann", missed={"nobody": 1.0})
     paid = answers.why("ann")
     assert json.loads(paid.to_json()) == paid and paid["cost"] == pytest.approx(planned) and paid.table.empty
-    assert repr(paid) == f"optimal at cost {planned:.6g}. What each restriction costs:"
+    assert repr(paid) == f"optimal at cost {planned:.6g}. No restriction is known to cost anything."
     narrow = pd.DataFrame({"income": [3.0], "debt": [6.0]}, index=["ann"])
     bound = Recourse(model, X, ranges={"income": (0, 4)}, immutable=["debt"]).certify(narrow)
     stuck = bound.why("ann")
