@@ -114,8 +114,7 @@ def _together(
         for k, person in enumerate(people):
             (instance, bound, target), (own, factor) = claims[person], scaled[person]
             start = time.perf_counter() - share
-            limit = limits[person]
-            clock = NEVER if limit is None else Clock.start(limit, start)
+            clock = Clock.start(limits[person], start)
             sets = acted_sets(instance)
             if impossible(instance, group.moved):
                 yield person, [{"acted": list(names), "tree": [["e"]]} for names in sets], share
@@ -344,7 +343,7 @@ class Trees:
         nodes: Nodes = []
         effort, before = self.effort, self.effort.nodes
         share = max(1, min(2000, SHARE // p.weights.shape[1]))
-        while clock is NEVER or not clock.over:
+        while not clock.over:
             why = proof_search.prove(p, self.relaxed, self.work, o, t, c, target, claimed, share, STEPS)
             if why == proof_search.EDGE:
                 self._close_on_edge(acted, target)
