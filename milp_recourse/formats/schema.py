@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, StringConstraints, Tag
+from pydantic import Discriminator, Field, StringConstraints, Tag, create_model
 
 from milp_recourse.errors import BadInput, dotted, got_text
 from milp_recourse.formats.people_csv import people_rows
@@ -40,7 +42,7 @@ from milp_recourse.problem.instance import (
     check_abduction,
     check_density,
 )
-from milp_recourse.problem.measures import Distance, Measure, Quantiles, Relative
+from milp_recourse.problem.measures import MEASURES, Distance, Measure, Quantiles
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import ID, FactualTable, Population, as_table, undefined_values
 
@@ -48,30 +50,58 @@ INSTANCE_FORMAT = "milp-recourse/instance-1"
 POPULATION_FORMAT = "milp-recourse/population-1"
 
 
-class TwoScales(Strict):
-    """One scale for increases, another for decreases."""
+def _first_line(measure: type[Measure]) -> str:
+    return (measure.__doc__ or "").splitlines()[0]
 
-    increase: Positive
-    decrease: Positive
+
+def _model_of(measure: type[Measure], keys: Mapping[str, Any]) -> Any:
+    """The object that states a measure."""
+    fields: dict[str, Any] = {key: (kind, ...) for key, kind in keys.items()}
+    return create_model(measure.__name__, __base__=Strict, __doc__=_first_line(measure), **fields)
+
+
+_KEYS = {one: one.stated for one in MEASURES if not isinstance(one.stated, str)}
+_OBJECTS = {one: _model_of(one, keys) for one, keys in _KEYS.items()}
+_WORDS = {one.stated: one for one in MEASURES if isinstance(one.stated, str)}
 
 
 def _scale_form(value: Any) -> str:
-    return "two" if isinstance(value, dict) else "factual" if isinstance(value, str) else "number"
+    if isinstance(value, dict):
+        known = (one for one, keys in _KEYS.items() if value.keys() & keys.keys())
+        return f"{next(known, Distance).__name__}: ..."
+    return "word" if isinstance(value, str) else "number"
 
 
-ScaleOf = Annotated[
-    Annotated[Positive, Tag("number")]
-    | Annotated[TwoScales, Tag("two")]
-    | Annotated[Literal["factual"], Tag("factual")],
+_FORMS = (
+    Annotated[Positive, Tag("number")],
+    Annotated[Literal[tuple(_WORDS)], Tag("word")],
+    *(Annotated[model, Tag(f"{one.__name__}: ...")] for one, model in _OBJECTS.items()),
+)
+ScaleOf: Any = Annotated[
+    reduce(or_, _FORMS),
     Discriminator(_scale_form),
-    Field(description="s > 0; two, for increases and for decreases; or factual: the applicant's own |x|"),
+    Field(description="; ".join(["s > 0", *(f"{word}: {_first_line(one)}" for word, one in _WORDS.items())])),
 ]
+"""How a file states a feature's measure: a scale, or as one of :data:`MEASURES`."""
+
+_SHOWN = [", ".join(f'"{key}": s' for key in keys) for keys in _KEYS.values()]
+SCALE_FORMS = ", ".join(
+    ["a finite number above 0", *(f"{{{keys}}}" for keys in _SHOWN), *(f'or "{word}"' for word in _WORDS)]
+)
+"""The same in words."""
 
 
-def _measure(stated: float | TwoScales | str, _: Known) -> Measure:
-    if isinstance(stated, TwoScales):
-        return Distance(stated.increase, stated.decrease)
-    return Relative() if isinstance(stated, str) else Distance(stated, stated)
+def _measure(stated: Any, _: Known) -> Measure:
+    """The measure; BadInput if its numbers do not fit each other."""
+    if isinstance(stated, float):
+        return Distance(stated, stated)
+    if isinstance(stated, str):
+        return _WORDS[stated]()
+    measure = next(one for one, model in _OBJECTS.items() if isinstance(stated, model))
+    try:
+        return measure(*(getattr(stated, key) for key in _KEYS[measure]))
+    except ValueError as fault:
+        raise BadInput("", *fault.args) from None
 
 
 Scale = dict[str, Annotated[Measure, Stated(ScaleOf, _measure)]]

@@ -1,8 +1,8 @@
 r"""How large a change of a feature is: one class for each way to say it.
 
 A *measure* gives the change from the factual value x to a value a its size. It is piecewise linear in a,
-0 at x, and never falls as a moves away from x. A new way is a class here, how a file says it
-(``ScaleOf`` in :mod:`milp_recourse.formats.schema`), and the checker's own reading of that.
+0 at x, and never falls as a moves away from x. A new way is a class here, named in :data:`MEASURES`, and the
+checker's own reading of it (``verify/files/costs.py``); files, tables and back ends ask the class.
 
 ==================  ===================================================
 :class:`Distance`   :math:`|a - x| / s`, with one s for rises and one for falls
@@ -25,13 +25,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
+from annotated_types import Gt
+
+Positive = Annotated[float, Gt(0)]
+"""The type of a number above 0 in files."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,9 @@ class Measure(ABC):
     ----------
     field
         The field of ``cost`` in files that states it, feature by feature.
+    stated
+        How files state it in ``cost.scale``: a word, or the keys of an object with the types of their values,
+        in the order of the class's parameters.
     rise, fall
         The scales of changes in either direction: how long a change of size 1 is, for a straight measure.
     straight
@@ -121,6 +129,7 @@ class Measure(ABC):
     """
 
     field: str = "scale"
+    stated: ClassVar[str | Mapping[str, Any]] = {}
     rise: float = 1.0
     fall: float = 1.0
     straight: bool = False
@@ -136,7 +145,7 @@ class Measure(ABC):
     @property
     @abstractmethod
     def written(self) -> Any:
-        """What files state, as JSON."""
+        """What files state, as JSON: :attr:`stated` with the numbers."""
 
     @property
     def settled(self) -> Measure:
@@ -149,7 +158,9 @@ class Measure(ABC):
 
     def why_not(self, kind: str) -> tuple[str, str] | None:
         """What is refused, and allowed instead, where a feature of that kind cannot have it; else None."""
-        return None
+        if kind != "categorical":
+            return None
+        return type(self).__name__, "a number: the labels of a categorical feature have no order"
 
     def of_applicant(self, x: float) -> Measure:
         """The measure for an applicant who has the value x.
@@ -173,11 +184,12 @@ class Distance(Measure):
     Parameters
     ----------
     rise, fall
-        s > 0 of increases and of decreases, in the feature's unit.
+        s > 0 of increases and of decreases, in the feature's unit. A file may state both as one number.
     """
 
     rise: float
     fall: float
+    stated: ClassVar[str | Mapping[str, Any]] = {"increase": Positive, "decrease": Positive}
     straight = True
     strict = True
 
@@ -200,13 +212,15 @@ class Distance(Measure):
 
 @dataclass(frozen=True)
 class Relative(Distance):
-    """The change as a share of the applicant's own |x|, which :meth:`of_applicant` makes the scale.
+    """The change as a share of the applicant's own |x|.
 
-    Where x is missing the scale is 1: it has no influence, since every change has the size 1 there.
+    :meth:`of_applicant` makes that the scale. Where x is missing the scale is 1: it has no influence, since
+    every change has the size 1 there.
     """
 
     rise: float = 1.0
     fall: float = 1.0
+    stated = "factual"
     personal = True
 
     @property
@@ -273,6 +287,10 @@ class Ranks(Measure):
 
     def times(self, factor: float) -> Measure:
         return self
+
+
+MEASURES: tuple[type[Measure], ...] = Distance, Relative
+"""Those that ``cost.scale`` can state."""
 
 
 @lru_cache(maxsize=4096)

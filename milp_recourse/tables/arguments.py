@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from milp_recourse.errors import BadInput, is_number
-from milp_recourse.formats.schema import ScaleOf, StatedCost
+from milp_recourse.formats.schema import SCALE_FORMS, ScaleOf, StatedCost
 from milp_recourse.formats.validate import Known, validate
 from milp_recourse.problem.cost import KINDS, PARTS, PERCENTILES, Cost
 from milp_recourse.problem.features import Feature
@@ -222,8 +222,7 @@ def _given_scale(where: str, scale: object) -> Any:
     try:
         validate(ScaleOf, plain, where)
     except BadInput as fault:
-        allowed = 'a finite number above 0, {"increase": s, "decrease": s}, or "factual"'
-        raise BadInput(fault.field, fault.got, allowed) from None
+        raise BadInput(fault.field, fault.got, SCALE_FORMS) from None
     return plain
 
 

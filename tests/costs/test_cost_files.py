@@ -160,7 +160,7 @@ NEW_LINES = {
         """    "both": CostKind("twice the sum of changes, and each", {"l1": 2.0, "l0": 0.5}),\n"""
         """    "list": CostKind("prices from a list", {"l1": 1.0, "l2_squared": 0.1}, "log-percentile"),\n""",
     ),
-    "verify/files/instance.py": (
+    "verify/files/costs.py": (
         "for part in PARTS} | {\n",
         """    "both": ({"l1": 2.0, "l0": 0.5}, {}),\n"""
         """    "list": ({"l1": 1.0, "l2-squared": 0.1}, {"ranks": not_negative}),\n""",
@@ -174,44 +174,144 @@ print(facts_of(read_instance("both.json"))["Cost"])
 """
 
 
+BY_HIGHS = """
+import sys
+from milp_recourse.formats import read_instance
+from milp_recourse.questions.solve import solve
+
+print(solve(read_instance(sys.argv[1]), "highs", 60).cost)
+"""
 SOLVED = "from milp_recourse.cli import main"
 SOLVE = "['solve', f'{kind}.json', '--certificate', f'{kind}_certificate.json']"
 CHECKED = "from verify.__main__ import main"
 CHECK = "[f'{kind}_certificate.json', f'{kind}.json']"
 
 
+KNEED = {
+    "milp_recourse/problem/measures.py": {
+        "...] = Distance, Relative": "...] = Distance, Kneed, Relative",
+        "@dataclass(frozen=True)\nclass Relative(": '''@dataclass(frozen=True)
+class Kneed(Measure):
+    """The distance over a scale, counted several times beyond some distance."""
+
+    scale: float
+    knee: float
+    times_beyond: float
+    stated = {"scale": Positive, "knee": Positive, "beyond": Positive}
+    strict = True
+
+    @property
+    def written(self):
+        return {"scale": self.scale, "knee": self.knee, "beyond": self.times_beyond}
+
+    def pieces(self, x):
+        near, ends = inverse(self.scale), (x - self.knee, x + self.knee)
+        start = [abs(Fraction(end) - Fraction(x)) * near for end in ends]
+        far = near * Fraction(self.times_beyond)
+        return (
+            Piece(-math.inf, ends[0], far, ends[0], start[0]),
+            Piece(ends[0], x, near, x, NOTHING),
+            Piece(x, ends[1], near, x, NOTHING),
+            Piece(ends[1], math.inf, far, ends[1], start[1]),
+        )
+
+    def times(self, factor):
+        return Kneed(self.scale * factor, self.knee, self.times_beyond)
+
+
+@dataclass(frozen=True)
+class Relative(''',
+    },
+    "verify/files/costs.py": {
+        "MEASURES: dict[": """def _kneed_pieces(x, scale, knee, beyond):
+    low, high = (Fraction(float(x) + way * float(knee)) for way in (-1, 1))
+    below, above = (x - low) * (beyond - 1) / scale, (high - x) * (beyond - 1) / scale
+    return [
+        Piece(-inf, low, -beyond / scale, beyond * x / scale - below),
+        Piece(low, x, -1 / scale, x / scale),
+        Piece(x, high, 1 / scale, -x / scale),
+        Piece(high, inf, beyond / scale, -beyond * x / scale - above),
+    ]
+
+
+MEASURES: dict[""",
+        '= {"increase": (_two, _two_pieces)}': """= {
+    "increase": (_two, _two_pieces),
+    "scale": ({"scale": positive, "knee": positive, "beyond": positive}, _kneed_pieces),
+}""",
+    },
+}
+"""Another way to measure a change: what is added to one file of the package and to one of the checker."""
+
+
+def copied(folder: Path, changes: dict[str, dict[str, str]]) -> None:
+    """A copy of package and checker with texts replaced."""
+    ignored = shutil.ignore_patterns("__pycache__", "checkpoints")
+    for part in ("milp_recourse", "verify"):
+        shutil.copytree(Path(milp_recourse.__file__).parents[1] / part, folder / part, ignore=ignored)
+    for name, texts in changes.items():
+        source = (folder / name).read_text(encoding="utf-8")
+        for before, after in texts.items():
+            assert source.count(before) == 1, before
+            source = source.replace(before, after)
+        (folder / name).write_text(source, encoding="utf-8")
+
+
+def said_by(folder: Path, *command: str) -> str:
+    """What Python prints there."""
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=True, cwd=folder)
+    return done.stdout
+
+
+def solved_and_checked(folder: Path, problems: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """The costs of problems by name, all certified and verified in the copy."""
+    for kind, problem in problems.items():
+        (folder / f"{kind}.json").write_text(json.dumps(problem))
+    solved = said_by(folder, "-c", f"{SOLVED}\nfor kind in {tuple(problems)!r}: main({SOLVE})")
+    assert [line[:7] for line in solved.splitlines()].count("optimal") == len(problems), solved
+    checked = said_by(folder, "-c", f"{CHECKED}\nfor kind in {tuple(problems)!r}: main({CHECK})")
+    assert [line[:16] for line in checked.splitlines()].count("VERIFIED optimal") == len(problems), checked
+    return {kind: json.loads((folder / f"{kind}_certificate.json").read_text())["cost"] for kind in problems}
+
+
+@pytest.mark.long
+def test_a_new_way_to_measure_is_in_one_file_and_one_of_the_checker(tmp_path: Path) -> None:
+    """In a copy with a measure of three numbers, files and tables state it, all back ends agree about it,
+    certificates prove it and the checker verifies them; errors name its keys."""
+    copied(tmp_path, KNEED)
+    kneed = {
+        "scale": {"a": {"scale": 1, "knee": 1.5, "beyond": 4}, "b": {"scale": 2, "knee": 3, "beyond": 2}}
+    }
+    squared = said(cost={"kind": "l2-squared", **kneed})
+    causal = said(cost={"kind": "l1", **kneed})
+    causal["scm"]["mechanisms"]["b"]["equation"] = {"product": [0.25, "a"]}
+    costs = solved_and_checked(
+        tmp_path, {"plain": said(cost={"kind": "l1", **kneed}), "squared": squared, "causal": causal}
+    )
+    assert costs["plain"] == pytest.approx(3 / 2 + 1, abs=1e-5)  # b up to its knee, then a
+    found = [float(said_by(tmp_path, "-c", BY_HIGHS, f"{kind}.json")) for kind in costs]
+    assert found == pytest.approx([*costs.values()], rel=1e-5)
+    wrong = said(cost={"kind": "l1", "scale": {"a": {"scale": 1, "knee": -1, "beyond": 4}, "b": 1}})
+    (tmp_path / "wrong.json").write_text(json.dumps(wrong))
+    line = said_by(
+        tmp_path, "-c", f"{SOLVED}\nimport sys\nsys.stderr = sys.stdout\nmain(['solve', 'wrong.json'])"
+    )
+    assert "cost.scale.a.knee: got -1; allowed: a number above 0" in line
+
+
 @pytest.mark.long
 def test_a_new_name_for_a_cost_is_one_line_in_each_of_two_tables(tmp_path: Path) -> None:
     """In a copy with those lines, which are no new way to measure a change, files, back ends, pages,
     certificates and the checker know the name."""
-    ignored = shutil.ignore_patterns("__pycache__", "checkpoints")
-    for folder in ("milp_recourse", "verify"):
-        shutil.copytree(Path(milp_recourse.__file__).parents[1] / folder, tmp_path / folder, ignore=ignored)
-    for name, (start, line) in NEW_LINES.items():
-        source = (tmp_path / name).read_text(encoding="utf-8")
-        assert source.count(start) == 1
-        (tmp_path / name).write_text(source.replace(start, start + line), encoding="utf-8")
-
-    def said_by(*command: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *command], capture_output=True, text=True, check=True, cwd=tmp_path
-        )
-        return done.stdout
-
+    copied(tmp_path, {name: {start: start + line} for name, (start, line) in NEW_LINES.items()})
     scale, prices = {"scale": BASE["cost"]["scale"]}, [[-10, 0], [0, 2.0], [3, 9.0], [10, 9.5]]
     made = {
         "both": {"kind": "both", **scale},
         "mixture": {"kind": "mixture", "l1": 2, "l0": 0.5, **scale},
         "list": {"kind": "list", "quantiles": dict.fromkeys("ab", prices)},
     }
-    for kind, cost in made.items():
-        (tmp_path / f"{kind}.json").write_text(json.dumps(said(cost=cost)))
-    solved = said_by("-c", f"{SOLVED}\nfor kind in {tuple(made)!r}: main({SOLVE})")
-    assert [line[:7] for line in solved.splitlines()].count("optimal") == 3, solved
-    checked = said_by("-c", f"{CHECKED}\nfor kind in {tuple(made)!r}: main({CHECK})")
-    assert [line[:16] for line in checked.splitlines()].count("VERIFIED optimal") == 3, checked
-    costs = {kind: json.loads((tmp_path / f"{kind}_certificate.json").read_text())["cost"] for kind in made}
+    costs = solved_and_checked(tmp_path, {kind: said(cost=cost) for kind, cost in made.items()})
     assert costs["both"] == costs["mixture"] > 0
     change = 2 + 2 * 7 / 3 - 0.2 * 8  # of b alone, up to 2; a and b share it, because of the squares
     assert costs["list"] == pytest.approx(change + 0.1 * change**2 / 2, rel=2e-6)
-    assert said_by("-c", WORDS).startswith("both: twice the sum of changes")
+    assert said_by(tmp_path, "-c", WORDS).startswith("both: twice the sum of changes")

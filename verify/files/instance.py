@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import chain, pairwise, repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from verify.files.classifier import (
     read_classifier,
 )
 from verify.files.conditions import canonical
-from verify.files.costs import PARTS, lever, term
+from verify.files.costs import COST, PARTS, canonical_cost, lever, own_scale, term
 from verify.files.demands import Reader, counted, limited, settled
 from verify.files.features import FEATURE, Variable, feature_content, table_cells
 from verify.files.lines import Lines
@@ -47,37 +47,6 @@ MOST_CELLS = 4_000_000
 NOTHING: dict[str, Any] = {"equation": 0.0, "link": None, "noise": None}
 
 
-def _scale(value: Any, where: str) -> Any:
-    """A feature's scale: one, two by direction, or the applicant's own value (section 1)."""
-    if isinstance(value, str):
-        return conform(value, {RELATIVE}, f"{where}, as text")
-    if not isinstance(value, dict):
-        return positive(value, where)
-    two = conform(value, {"increase": positive, "decrease": positive}, where)
-    return two if two["increase"] != two["decrease"] else two["increase"]
-
-
-RELATIVE = "factual"
-SCALE = {str: _scale}
-KINDS: dict[str, tuple[dict[str, float], dict[str, Any]]] = {part: ({part: 1.0}, {}) for part in PARTS} | {
-    "l2": ({"l2-squared": 1.0}, {"root": True}),
-    "percentile": ({"l1": 1.0}, {"ranks": share}),
-    "percentile-max": ({"linf": 1.0}, {"ranks": share}),
-    "log-percentile": ({"l1": 1.0}, {"ranks": not_negative}),
-    "log-percentile-max": ({"linf": 1.0}, {"ranks": not_negative}),
-}
-"""For each name of a cost, its coefficients; and either "root", if the cost is the root of their sum, or
-"ranks", for costs in percentiles: the shape of a knot's second number."""
-COST = by(
-    "kind",
-    {"mixture": {f"{part}?": not_negative for part in PARTS} | {"scale?": SCALE}}
-    | {
-        kind: {"quantiles": {str: [(float, more["ranks"])]}}
-        if "ranks" in more
-        else {"scale?" if set(parts) == {"l0"} else "scale": SCALE}
-        for kind, (parts, more) in KINDS.items()
-    },
-)
 NOISE = by(
     "kind",
     {
@@ -201,7 +170,7 @@ class Everyone:
             "features": features,
             "scm": scm,
             "classifier": read_classifier(data["classifier"], folder),
-            "cost": _cost(data["cost"], features),
+            "cost": canonical_cost(data["cost"], features),
             "plausibility": data["plausibility"] is not None,
         }
         self.offset: float = (data["plausibility"] or {}).get("offset") or 0.0
@@ -289,7 +258,7 @@ class Everyone:
             "weights": {f: weights.get(f, 1.0) for f in actionable},
             "ranges": {f: ranges.get(f) for f in actionable},
             "cost": self.content["cost"]
-            | {"scale": {f: _own(scale.get(f, 1.0), factual[f], f) for f in actionable}},
+            | {"scale": {f: own_scale(scale.get(f, 1.0), factual[f], f) for f in actionable}},
         }
         own = given["density_offset"]
         if own is not None and not self.content["plausibility"]:
@@ -462,39 +431,6 @@ class Source:
         with placed(f"{self.files[0].name}: applicant {k}" if self.population else self.files[0].name):
             margin = None if self.margins is None else self.margins[k]
             return self.everyone.applicant(self.factuals[k], chosen, margin)
-
-
-def _cost(data: dict[str, Any], features: list[dict[str, Any]]) -> dict[str, Any]:
-    """The canonical cost: coefficients, scale, and the knots of features measured in percentiles."""
-    kinds = {f["name"]: f["kind"] for f in features}
-    own, more = KINDS.get(data["kind"], (data, {}))  # a mixture says its coefficients itself
-    parts = {part: own.get(part) or 0.0 for part in PARTS}
-    if "quantiles" in data:
-        for name, knots in data["quantiles"].items():
-            rising = all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(knots))
-            if kinds.get(name, "categorical") == "categorical" or len(knots) < 2 or not rising:
-                raise Rejected(f"cost.quantiles.{name}: allowed: 2 or more rising knots of a numeric feature")
-        ones = [name for name, kind in kinds.items() if kind == "categorical" or name in data["quantiles"]]
-        return parts | {"scale": dict.fromkeys(ones, 1.0), "quantiles": data["quantiles"]}
-    if wrong := set(data["scale"] or ()) - kinds.keys():
-        raise Rejected(f"cost.scale: {min(wrong)[:40]!r} names no feature")
-    for name, scale in (data["scale"] or {}).items():
-        labels = {"categorical", "ordinal"} if scale == RELATIVE else {"categorical"}
-        if not isinstance(scale, float) and kinds[name] in labels:
-            raise Rejected(f"cost.scale.{name}: allowed: a number, for a feature that is {kinds[name]}")
-    if not any(parts.values()):
-        raise Rejected("cost: coefficients that are all 0")
-    return parts | {"scale": data["scale"] or {}} | ({"root": True} if "root" in more else {})
-
-
-def _own(scale: Any, given: Any, name: str) -> Any:
-    """A feature's scale for one applicant; "factual" stands for the size of the factual value."""
-    if scale != RELATIVE or given is None:
-        return 1.0 if scale == RELATIVE else scale
-    size = abs(conform(given, float, f"factual.{name}"))
-    if not size:
-        raise Rejected(f"cost.scale.{name}: {RELATIVE!r}, relative to a factual value of 0")
-    return size
 
 
 def written(value: Any) -> str:
