@@ -45,7 +45,7 @@ def cache_folder(place: Path, name: str) -> Path:
     Raises
     ------
     NotOwn
-        One of these is otherwise, or the folder cannot be made or written.
+        One of these is otherwise, or the folder cannot be made, or is empty and cannot be written.
     """
     try:
         if not hasattr(os, "geteuid"):
@@ -54,7 +54,8 @@ def cache_folder(place: Path, name: str) -> Path:
         else:
             outer = _made(_followed(place), "milp_recourse", 0o022)
             folder = _made(outer, name, 0o077)
-        tempfile.TemporaryFile(dir=folder).close()
+        if not any(folder.iterdir()):  # what was filled may have become read-only, as in an image
+            tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise NotOwn(f"{place} cannot be used: {error.strerror or error}") from None
     return folder

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,21 @@ def test_what_is_made_is_the_users_alone(own, monkeypatch):
     assert folder == own / "new" / "cache" / "milp_recourse" / "key"
     assert {mode(f) for f in (own / "new", *(own / "new").rglob("*"))} == {0o700}
     assert cache_folder(own / "new" / "cache", "key") == folder
+
+
+def test_a_folder_that_became_read_only_is_still_read(own, monkeypatch):
+    """Where it holds code; an empty one is of no use."""
+
+    def refuse(**_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    full, empty = (cache_folder(own / name, "key") for name in ("full", "empty"))
+    (full / "code").write_bytes(b"")
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    assert cache_folder(own / "full", "key") == full
+    with pytest.raises(NotOwn, match=f"{own / 'empty'} cannot be used: Read-only"):
+        cache_folder(own / "empty", "key")
+    assert not any(empty.iterdir())
 
 
 def loose_place(own):
