@@ -3,9 +3,10 @@
 ``x < t`` in float32 is ``x <= t'`` with t' the largest float32 below t. An ``XGBClassifier`` predicts with
 the trees up to its best iteration, a ``Booster`` with all trees.
 
-Trees of ``dart`` have weights w. A leaf v adds v w to the base b; but where an ``XGBClassifier`` or
-``XGBRegressor`` predicts, which makes no copy of the rows (``inplace_predict``), it adds ((b + v) - b) w,
-each step rounded to float32. That holds on x86-64; other processors may round a product and a sum at once.
+Trees of ``dart``, which is ``gbtree`` with weights from XGBoost 3.4 on, have weights w. A leaf v adds v w to
+the base b; but where, before 3.4, an ``XGBClassifier`` or ``XGBRegressor`` predicts, which makes no copy of
+the rows (``inplace_predict``), it adds ((b + v) - b) w, each step rounded to float32. That holds on x86-64;
+other processors may round a product and a sum at once.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _CURVED = ("reg:logistic", "reg:gamma", "reg:tweedie", "count:poisson")
 """Regressions that predict the margin, and those that predict a rising function of it."""
 
 _ROW = np.zeros((1, 1))
-_KNOWN = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"}
+_KNOWN = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees", "weight_drop"}
 """The entries that a model of trees may have. Another entry could change the meaning of the trees."""
 
 
@@ -237,15 +238,15 @@ def _sums(model: dict[str, Any], last: int | None, in_place: bool) -> tuple[Tree
         end = None if last is None else content["iteration_indptr"][last]
         trees = content["trees"][:end]
         classes = content["tree_info"][:end] if count > 1 else [0] * len(trees)
-        weights = booster["weight_drop"][:end] if kind == "dart" else [None] * len(trees)
+        weights = booster["weight_drop"] if kind == "dart" else content.get("weight_drop")
+        each = [None] * len(trees) if weights is None else weights[:end]
+        parts = list(zip(trees, classes, each, strict=True))
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise refuse("model", f"JSON without {error}", "what XGBoost's save_model writes") from error
     if kind not in ("gbtree", "dart"):
         raise refuse("booster", kind, "gbtree or dart")
-    if kind == "dart" and platform.machine().lower() not in ("x86_64", "amd64"):
+    if weights is not None and platform.machine().lower() not in ("x86_64", "amd64"):
         raise refuse("booster", f"dart on {platform.machine()}", "gbtree, or dart on x86-64")
-    if "weight_drop" in content:
-        raise refuse("booster", "dart of XGBoost 3.4 or later", "gbtree, or dart of an earlier one")
     if strange := sorted(set(content) - _KNOWN):
         raise refuse(
             "booster", f"{kind} with {', '.join(strange)}", f"nothing but {', '.join(sorted(_KNOWN))}"
@@ -264,8 +265,8 @@ def _sums(model: dict[str, Any], last: int | None, in_place: bool) -> tuple[Tree
         base = [_margin(objective, base[0])]
     bases = base if len(base) == count else base * count
     of_class: list[list[ReadTree]] = [[] for _ in bases]
-    for tree, k, weight in zip(trees, classes, weights, strict=True):
-        of_class[k].append(_tree(tree, weight, bases[k] if in_place else 0.0))
+    for tree, k, weight in parts:
+        of_class[k].append(_tree(tree, weight, bases[k] if in_place and kind == "dart" else 0.0))
     return tuple(
         TreeScore(tuple(own), b, "float32", "float32") for own, b in zip(of_class, bases, strict=True)
     )

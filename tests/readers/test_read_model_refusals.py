@@ -392,6 +392,9 @@ REFUSED: dict[str, tuple[Any, str]] = {
 @pytest.mark.filterwarnings("ignore")  # the small fits do not converge
 @pytest.mark.parametrize(("read", "words"), REFUSED.values(), ids=REFUSED.keys())
 def test_refusals_are_one_line_that_says_what_to_do(read: Any, words: str) -> None:
+    if "dart after steps" in words and pytest.importorskip("xgboost").__version__ >= "3.4":
+        read()  # since then both formats are added up in one way
+        return
     with pytest.raises(RecourseError) as caught:
         read()
     said = str(caught.value)
