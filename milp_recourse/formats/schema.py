@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Discriminator, Field, StringConstraints, Tag, create_model
 
 from milp_recourse.errors import BadInput, dotted, got_text
+from milp_recourse.formats.frozen import frozen, states
 from milp_recourse.formats.people_csv import people_rows
 from milp_recourse.formats.schema_classifiers import AcceptModel, StatedClassifier
 from milp_recourse.formats.schema_conditions import StatedCondition
@@ -260,16 +261,9 @@ class PlausibilityModel(Strict):
     offset: Number = Field(default=0.0, description="in nats; below 0, the density may fall so far")
 
 
-class ReferenceModel(Strict):
-    """The known answer, for regression tests."""
-
-    status: Literal["optimal", "infeasible", "limit", "found", "not-found"]
-    cost: Number | None = None
-    lower_bound: Number | None = None
-
-    def build(self, _: Known) -> Reference:
-        """The known answer."""
-        return Reference(self.status, self.cost, self.lower_bound)
+ReferenceModel = states(
+    Reference, status=(Literal["optimal", "infeasible", "limit", "found", "not-found"], ...)
+)
 
 
 class Problem(Strict):
@@ -291,18 +285,9 @@ class Problem(Strict):
         """What all applicants have in common, as fields of :class:`Instance`."""
         if self.plausibility is not None:
             check_density(self.scm)
-        return {
-            "features": tuple(self.features),
-            "scm": self.scm,
-            "classifier": self.classifier,
-            "accept": self.accept,
-            "cost": self.cost,
-            "plausible": self.plausibility is not None,
-            "density_offset": 0.0 if self.plausibility is None else self.plausibility.offset,
-            "name": self.name,
-            "description": self.description,
-            "conditions": tuple(self.conditions),
-        }
+        own = {name: frozen(getattr(self, name)) for name in Problem.model_fields if name != "plausibility"}
+        offset = 0.0 if self.plausibility is None else self.plausibility.offset
+        return {**own, "plausible": self.plausibility is not None, "density_offset": offset}
 
     def check(self, preferences: Preferences, path: str) -> None:
         """Check that scales are given, and no density offset without plausibility, where it would mean

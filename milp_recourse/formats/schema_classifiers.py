@@ -72,7 +72,7 @@ class NetworkModel(Strict):
     """A fully connected network on the features' columns; the last layer is one number, the logit."""
 
     kind: Literal["relu-network"]
-    dtype: Literal["float32", "float64"]
+    dtype: DType
     layers: Annotated[list[HiddenLayer], Field(min_length=1)]
 
     def build(self, known: Known) -> ReluNetwork:
@@ -175,10 +175,10 @@ class EnsembleModel(Strict):
     """Trees whose mean value (or sum) is the score; go left when x, rounded to dtype, is <= threshold."""
 
     kind: Literal["tree-ensemble"]
-    dtype: Literal["float32", "float64"]
+    dtype: DType
     aggregate: Literal["mean", "sum"] = Field(default="mean", description="sum: boosted trees")
     base: Number = Field(default=0.0, description="the number that a sum starts from")
-    sum_dtype: Literal["float32", "float64"] = Field(default="float64", description="precision of a sum")
+    sum_dtype: DType = Field(default="float64", description="precision of a sum")
     parts: list[Annotated[int, Field(ge=1)]] | None = Field(
         default=None, min_length=1, description="number of trees of each sum, in order, if there are several"
     )

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 from typing import Any as AnyValue
 
-from pydantic import Discriminator, Field, Tag, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import Field, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 from typing_extensions import TypeAliasType
 
 from milp_recourse.errors import BadInput, dotted, got_text
-from milp_recourse.formats.validate import Known, Number, Stated, Strict, Value, keyed, refused, then
+from milp_recourse.formats.frozen import Labels, as_json, states
+from milp_recourse.formats.validate import Forms, Known, Number, Stated, Strict, Value, refused, then
 from milp_recourse.problem.conditions import (
     Acted,
     All,
@@ -30,8 +31,6 @@ from milp_recourse.problem.features import Feature
 DEEPEST = 40
 """The largest number of levels of nesting that is accepted."""
 
-_FORMS = ("at_most_actions", "feature", "sum", "acted", "if", "any", "all", "not")
-
 ViewName = Literal["factual", "counterfactual", "change", "relative-change"]
 
 
@@ -47,42 +46,15 @@ def _levels(value: AnyValue, inside: ValidatorFunctionWrapHandler, info: Validat
         known.levels -= 1
 
 
+_FORMS: dict[str, AnyValue] = {}  # filled below, as conditions hold conditions
+
 ConditionModel = TypeAliasType(
     "ConditionModel",
-    Annotated[
-        Annotated[
-            "AtMostActionsModel",
-            then(lambda c, _: AtMostActions(c.at_most_actions)),
-            Tag("at_most_actions: ..."),
-        ]
-        | Annotated["FeatureConditionModel", Tag("feature: ...")]
-        | Annotated["SumConditionModel", Tag("sum: ...")]
-        | Annotated[
-            "ActedModel",
-            then(lambda c, known: Acted(known.feature(c.acted, "acted").name)),
-            Tag("acted: ..."),
-        ]
-        | Annotated["IfModel", then(lambda c, _: IfThen(c.if_, c.then)), Tag("if: ...")]
-        | Annotated["AnyModel", then(lambda c, _: Any(tuple(c.any))), Tag("any: ...")]
-        | Annotated["AllModel", then(lambda c, _: All(tuple(c.all))), Tag("all: ...")]
-        | Annotated["NotModel", then(lambda c, _: Not(c.not_)), Tag("not: ...")],
-        Discriminator(
-            lambda value: keyed(value, _FORMS),
-            custom_error_type="unknown_form",
-            custom_error_message="an object with one of the keys " + ", ".join(_FORMS),
-        ),
-        WrapValidator(_levels),
-    ],
+    Annotated[AnyValue, Forms(_FORMS, "an object with one of the keys "), WrapValidator(_levels)],
 )
 """A condition: a demand of a person or a policy, in addition to acceptance."""
 
 StatedCondition = Annotated[Condition, Stated(ConditionModel)]
-
-
-class AtMostActionsModel(Strict):
-    """At most at_most_actions features are acted on, held ones included."""
-
-    at_most_actions: Annotated[int, Field(ge=0)]
 
 
 class FeatureConditionModel(Strict):
@@ -177,35 +149,18 @@ class SumConditionModel(Strict):
         return Sum((*self.sum.items(), *products), self.of, self.at_least, self.at_most)
 
 
-class ActedModel(Strict):
-    """The feature is acted on; holding it counts as acting on it."""
-
-    acted: str
-
-
-class IfModel(Strict):
-    """The condition ``if`` does not hold, or the condition ``then`` does."""
-
-    if_: StatedCondition = Field(alias="if")
-    then: StatedCondition
-
-
-class AnyModel(Strict):
-    """At least one condition of the list holds."""
-
-    any: list[StatedCondition]
-
-
-class AllModel(Strict):
-    """Every condition of the list holds."""
-
-    all: list[StatedCondition]
-
-
-class NotModel(Strict):
-    """The condition does not hold; docs/formats.md defines that at a boundary."""
-
-    not_: StatedCondition = Field(alias="not")
+_INSIDE = {"Condition": StatedCondition}
+_FEATURE = Annotated[str, then(lambda name, known: known.feature(name, "").name)]
+_FORMS |= {
+    "at_most_actions": states(AtMostActions, count=Field(alias="at_most_actions")),
+    "feature": FeatureConditionModel,
+    "sum": SumConditionModel,
+    "acted": states(Acted, feature=(_FEATURE, Field(alias="acted"))),
+    "if": states(IfThen, _INSIDE, condition=Field(alias="if")),
+    "any": states(Any, _INSIDE, parts=Field(alias="any")),
+    "all": states(All, _INSIDE, parts=Field(alias="all")),
+    "not": states(Not, _INSIDE, part=Field(alias="not")),
+}
 
 
 def _end(feature: Feature, end: float | str, by_label: bool, path: str) -> float:
@@ -244,32 +199,24 @@ def condition_to_dict(condition: Condition, features: Sequence[Feature] | None =
         written, in which labels are indices, bounds of one feature are a sum, and open ends are null.
     """
     labels = None if features is None else {f.name: f.categories or () for f in features}
+    written: dict[str, AnyValue] = as_json(condition, labels)
+    return written
 
-    def write(one: Condition) -> dict[str, AnyValue]:
-        match one:
-            case AtMostActions(count):
-                return {"at_most_actions": count}
-            case Acted(feature):
-                return {"acted": feature}
-            case LabelIn(feature, of, indices):
-                shown = indices if labels is None else [labels[feature][k] for k in indices]
-                return {"feature": feature, "of": of, "in": list(shown)}
-            case Sum(terms, of, low, high):
-                single = len(terms) == 1 and terms[0][1] == 1 and isinstance(terms[0][0], str)
-                head = {"feature": terms[0][0]} if single and labels is not None else _added(terms)
-                ends = {"at_least": low, "at_most": high}.items()
-                return head | {"of": of} | {k: v for k, v in ends if v is not None or labels is None}
-            case IfThen(first, then):
-                return {"if": write(first), "then": write(then)}
-            case Any(parts):
-                return {"any": [write(part) for part in parts]}
-            case All(parts):
-                return {"all": [write(part) for part in parts]}
-            case Not(part):
-                return {"not": write(part)}
-        raise TypeError(one)  # pragma: no cover
 
-    return write(condition)
+@as_json.register(LabelIn)
+def _(condition: LabelIn, labels: Labels = None) -> dict[str, AnyValue]:
+    feature, own = condition.feature, condition.labels
+    shown = own if labels is None else [labels[feature][k] for k in own]
+    return {"feature": feature, "of": condition.of, "in": list(shown)}
+
+
+@as_json.register(Sum)
+def _(condition: Sum, labels: Labels = None) -> dict[str, AnyValue]:
+    terms = condition.terms
+    single = len(terms) == 1 and terms[0][1] == 1 and isinstance(terms[0][0], str)
+    head = {"feature": terms[0][0]} if single and labels is not None else _added(terms)
+    ends = {"at_least": condition.at_least, "at_most": condition.at_most}.items()
+    return head | {"of": condition.of} | {k: v for k, v in ends if v is not None or labels is None}
 
 
 def _added(terms: Sequence[tuple[Factor, float]]) -> dict[str, AnyValue]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
 from milp_recourse.errors import BadInput, dotted, got_text
+from milp_recourse.formats.frozen import as_json, document, frozen, states
 from milp_recourse.formats.schema_conditions import StatedCondition, condition_to_dict
 from milp_recourse.formats.validate import (
     Interval,
@@ -21,15 +22,10 @@ from milp_recourse.formats.validate import (
     Word,
     then,
 )
-from milp_recourse.problem.features import MOST_VALUES, Feature, Lattice, Steps, Values
+from milp_recourse.problem.features import MOST_VALUES, Encoding, Feature, Kind, Monotone, Steps, Values
 from milp_recourse.problem.instance import Preferences
 
-
-class StepModel(Strict):
-    """Steps that are counted from a value other than 0."""
-
-    step: Positive
-    origin: Number = Field(default=0.0, alias="from")
+StepModel = states(Steps, origin=Field(0.0, alias="from"))
 
 
 def _step_form(value: Any) -> str:
@@ -40,7 +36,7 @@ class FeatureModel(Strict):
     """One feature. Ordinal and categorical kinds take ``categories``, and ``bounds`` by index."""
 
     name: Word
-    kind: Literal["continuous", "integer", "binary", "ordinal", "categorical"]
+    kind: Kind
     actionable: bool
     bounds: Interval | None = Field(
         default=None,
@@ -50,8 +46,8 @@ class FeatureModel(Strict):
     domain: Interval | None = Field(
         default=None, description="limits of the counterfactual's value; for ordinal features by index"
     )
-    monotone: Literal["increase", "decrease"] | None = None
-    encoding: Literal["code", "one-hot", "table"] | None = Field(
+    monotone: Monotone | None = None
+    encoding: Encoding | None = Field(
         default=None, description="how labels enter the model; ordinal: code, categorical: one-hot"
     )
     table: Annotated[list[Annotated[list[Number], Field(min_length=1)]], Field(min_length=1)] | None = Field(
@@ -60,7 +56,9 @@ class FeatureModel(Strict):
     )
     step: (
         Annotated[
-            Annotated[Positive, Tag("number")] | Annotated[StepModel, Tag("from")], Discriminator(_step_form)
+            Annotated[Steps, Stated(Positive, lambda step, _: Steps(step)), Tag("number")]
+            | Annotated[Steps, Stated(StepModel), Tag("from")],
+            Discriminator(_step_form),
         ]
         | None
     ) = Field(
@@ -84,26 +82,18 @@ class FeatureModel(Strict):
             self._check_labels()
         else:
             self._check_numeric()
-        feature = Feature(
-            name=self.name,
-            kind=self.kind,
-            actionable=self.actionable,
-            bounds=self.bounds,
-            categories=None if self.categories is None else tuple(self.categories),
-            domain=self.domain,
-            monotone=self.monotone,
-            encoding=self.encoding or ("one-hot" if self.kind == "categorical" else "code"),
-            table=None if self.table is None else tuple(map(tuple, self.table)),
-        )
-        return replace(feature, only=self._only(feature))
+        given = {name: frozen(value) for name, value in vars(self).items() if name not in ("step", "values")}
+        given["encoding"] = self.encoding or ("one-hot" if self.kind == "categorical" else "code")
+        feature = Feature(**given)
+        only = self._only(feature)
+        return feature if only is None else replace(feature, only=only)
 
-    def _only(self, feature: Feature) -> Lattice | None:
+    def _only(self, feature: Feature) -> Steps | Values | None:
         if self.step is None:
             return None if self.values is None else values_of(feature, self.values, "values")
         if self.values is not None:
             raise BadInput("values", got_text(self.values), "nothing, as step says which values there are")
-        counted = self.step if isinstance(self.step, StepModel) else StepModel(step=self.step)
-        return steps_of(feature, counted.step, counted.origin, "step")
+        return steps_of(feature, self.step.step, self.step.origin, "step")
 
     def _check_labels(self) -> None:
         if self.categories is None:
@@ -176,7 +166,7 @@ def feature_to_dict(feature: Feature) -> dict[str, Any]:
         "bounds": feature.bounds,
         "categories": feature.categories,
         "encoding": feature.encoding if feature.labelled else None,
-        "table": None if feature.table is None else tuple(map(list, feature.table)),
+        "table": feature.table,
         "domain": feature.domain,
         "monotone": feature.monotone,
     }
@@ -184,7 +174,7 @@ def feature_to_dict(feature: Feature) -> dict[str, Any]:
         "name": feature.name,
         "kind": feature.kind,
         "actionable": feature.actionable,
-        **{key: list(v) if isinstance(v, tuple) else v for key, v in stated.items() if v is not None},
+        **{key: as_json(v) for key, v in stated.items() if v is not None},
         **lattice_to_dict(feature),
     }
 
@@ -193,7 +183,7 @@ def lattice_to_dict(feature: Feature) -> dict[str, Any]:
     """A feature's steps or values as in files, with every default filled in; nothing where it has none."""
     only = feature.only
     if isinstance(only, Steps):
-        return {"step": {"step": only.step, "from": only.origin}}
+        return {"step": as_json(only)}
     return {} if only is None else {"values": [feature.show(v) for v in only.values]}
 
 
@@ -298,13 +288,5 @@ StatedPreferences = Annotated[Preferences, Stated(PreferencesModel)]
 
 def preferences_to_dict(preferences: Preferences, features: Sequence[Feature]) -> dict[str, Any]:
     """The preferences as JSON."""
-    written: dict[str, Any] = {
-        "actionable": list(preferences.actionable),
-        "weights": dict(preferences.weights),
-        "ranges": {name: list(interval) for name, interval in preferences.ranges.items()},
-    }
-    if preferences.conditions:
-        written["conditions"] = [condition_to_dict(one, features) for one in preferences.conditions]
-    if preferences.density_offset is not None:
-        written["density_offset"] = preferences.density_offset
-    return written
+    conditions = [condition_to_dict(one, features) for one in preferences.conditions]
+    return document(PreferencesModel, preferences, conditions=conditions or None)

@@ -4,26 +4,15 @@ equations."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from milp_recourse.errors import BadInput
+from milp_recourse.formats.frozen import as_json, document, states
 from milp_recourse.formats.schema_classifiers import Layer, network_of
-from milp_recourse.formats.validate import (
-    Known,
-    Number,
-    Positive,
-    Share,
-    Stated,
-    Strict,
-    Word,
-    keyed,
-    then,
-    validate,
-)
+from milp_recourse.formats.validate import Forms, Known, Number, Stated, Strict, Word, then, validate
 from milp_recourse.problem.expression import (
     Constant,
     Expression,
@@ -48,14 +37,7 @@ class Layers(Strict):
     layers: Annotated[list[Layer], Field(min_length=1)]
 
 
-_FORMS = ("sum", "product", "relu", "sigmoid", "square", "network")
-
-
-def _form(value: Any) -> str | None:
-    if isinstance(value, str):
-        return "feature"
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return "number" if number else keyed(value, _FORMS)
+_FORMS: dict[str, Any] = {}  # filled below, as expressions hold expressions
 
 
 def _variable(name: str, known: Known) -> Expression:
@@ -64,58 +46,13 @@ def _variable(name: str, known: Known) -> Expression:
     return Variable(name)
 
 
-Expr = TypeAliasType(
-    "Expr",
-    Annotated[
-        Annotated[Number, then(lambda number, _: Constant(float(number))), Tag("number")]
-        | Annotated[Word, then(_variable), Tag("feature")]
-        | Annotated["SumExpr", then(lambda e, _: Sum(tuple(e.sum))), Tag("sum: ...")]
-        | Annotated["ProductExpr", then(lambda e, _: Product(tuple(e.product))), Tag("product: ...")]
-        | Annotated["ReluExpr", then(lambda e, _: Relu(e.relu)), Tag("relu: ...")]
-        | Annotated["SigmoidExpr", then(lambda e, _: Sigmoid(e.sigmoid)), Tag("sigmoid: ...")]
-        | Annotated["SquareExpr", then(lambda e, _: Square(e.square)), Tag("square: ...")]
-        | Annotated["NetworkExpr", then(lambda e, _: e.build()), Tag("network: ...")],
-        Discriminator(
-            _form,
-            custom_error_type="unknown_form",
-            custom_error_message="a number, a feature, or " + ", ".join(_FORMS),
-        ),
-    ],
-)
+_NUMBER = Annotated[Number, then(lambda number, _: Constant(float(number)))]
+_OTHERS = {(int, float): _NUMBER, str: Annotated[Word, then(_variable)]}
+Expr = TypeAliasType("Expr", Annotated[Any, Forms(_FORMS, "a number, a feature, or ", _OTHERS)])
 """A number, the name of a feature, or one of the forms below."""
 
 StatedExpression = Annotated[Expression, Stated(Expr)]
 StatedExpressions = Annotated[list[StatedExpression], Field(min_length=1)]
-
-
-class SumExpr(Strict):
-    """t_1 + ... + t_n."""
-
-    sum: StatedExpressions
-
-
-class ProductExpr(Strict):
-    """f_1 * ... * f_n."""
-
-    product: StatedExpressions
-
-
-class ReluExpr(Strict):
-    """max(0, argument)."""
-
-    relu: StatedExpression
-
-
-class SigmoidExpr(Strict):
-    """1 / (1 + exp(-argument))."""
-
-    sigmoid: StatedExpression
-
-
-class SquareExpr(Strict):
-    """argument^2."""
-
-    square: StatedExpression
 
 
 class NetworkExpr(Strict):
@@ -124,7 +61,7 @@ class NetworkExpr(Strict):
     network: Annotated[ReluNetwork, Stated(Layers, lambda stated, _: network_of(stated.layers, "float64"))]
     inputs: StatedExpressions
 
-    def build(self) -> Expression:
+    def build(self, _: Known) -> Expression:
         """The output; BadInput if the network has another number of inputs."""
         if len(self.inputs) != self.network.inputs:
             allowed = f"{self.network.inputs}, as layer 0 reads"
@@ -132,72 +69,51 @@ class NetworkExpr(Strict):
         return NetworkOutput(self.network, tuple(self.inputs))
 
 
-class LinkModel(Strict):
-    """offset + scale * sigmoid(equation + noise); without a link the value is equation + noise."""
-
-    kind: Literal["sigmoid"]
-    offset: Number = 0.0
-    scale: Number = Field(default=1.0, description="not 0")
-
-    def build(self, _: Known) -> Link:
-        """The link; BadInput if its scale is 0."""
-        if self.scale == 0:
-            raise BadInput("scale", 0, "a number other than 0")
-        return Link(self.kind, self.offset, self.scale)
+_INSIDE = {"Expression": StatedExpression}
+_FORMS |= {
+    "sum": states(Sum, _INSIDE, terms=Field(alias="sum", min_length=1)),
+    "product": states(Product, _INSIDE, factors=Field(alias="product", min_length=1)),
+    "relu": states(Relu, _INSIDE, argument=Field(alias="relu")),
+    "sigmoid": states(Sigmoid, _INSIDE, argument=Field(alias="sigmoid")),
+    "square": states(Square, _INSIDE, argument=Field(alias="square")),
+    "network": NetworkExpr,
+}
 
 
-class NormalModel(Strict):
-    """N(0, sd^2)."""
-
-    kind: Literal["normal"]
-    sd: Positive
-
-
-class GammaModel(Strict):
-    """Gamma(shape, scale)."""
-
-    kind: Literal["gamma"]
-    shape: Positive
-    scale: Positive
+def _invertible(link: Link, _: Known) -> Link:
+    if link.scale == 0:
+        raise BadInput("scale", 0, "a number other than 0")
+    return link
 
 
-class BernoulliModel(Strict):
-    """1 with probability p, else 0."""
-
-    kind: Literal["bernoulli"]
-    p: Share
+LinkModel = states(Link, kind=(Literal["sigmoid"], ...), scale=Field(1.0, description="not 0"))
+StatedLink = Annotated[Link, Stated(LinkModel), then(_invertible)]
 
 
-class MixtureModel(Strict):
-    """Normal with means[k] and sds[k], with a probability in proportion to weights[k]."""
-
-    kind: Literal["mixture"]
-    weights: Annotated[list[Positive], Field(min_length=1)]
-    means: list[Number]
-    sds: list[Positive]
-
-
-NoiseModel = Annotated[NormalModel | GammaModel | BernoulliModel | MixtureModel, Field(discriminator="kind")]
-
-_NOISES: dict[str, type[Noise]]
-_NOISES = {"normal": Normal, "gamma": Gamma, "bernoulli": Bernoulli, "mixture": Mixture}
-
-
-def _noise(stated: Any, _: Known) -> Noise:
-    given = stated.model_dump(exclude={"kind"})
-    lists = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
+def _even(noise: Noise, _: Known) -> Noise:
+    lists = {key: value for key, value in vars(noise).items() if isinstance(value, tuple)}
     if len({len(value) for value in lists.values()}) > 1:
         lengths = ", ".join(f"{len(value)} {key}" for key, value in lists.items())
         raise BadInput("", lengths, "as many of each")
-    return _NOISES[stated.kind](**given | lists)
+    return noise
+
+
+NoiseModel: Any = Annotated[
+    states(Normal, kind=(Literal["normal"], ...))
+    | states(Gamma, kind=(Literal["gamma"], ...))
+    | states(Bernoulli, kind=(Literal["bernoulli"], ...))
+    | states(Mixture, kind=(Literal["mixture"], ...), weights=Field(min_length=1)),
+    Field(discriminator="kind"),
+]
+StatedNoise = Annotated[Noise, Stated(NoiseModel), then(_even)]
 
 
 class MechanismModel(Strict):
     """One structural equation: value = link(equation(parents) + noise)."""
 
     equation: StatedExpression
-    link: Annotated[Link, Stated(LinkModel)] | None = None
-    noise: Annotated[Noise, Stated(NoiseModel, _noise)] | None = None
+    link: StatedLink | None = None
+    noise: StatedNoise | None = None
 
     def build(self, _: Known) -> Mechanism:
         """The mechanism."""
@@ -269,34 +185,21 @@ def scm_to_dict(scm: StructuralCausalModel, explicit: bool = False) -> dict[str,
     """
     if scm.name in (*_LOANS, "independent") and not explicit:
         return {"name": scm.name}
-    written = {f: _mechanism_to_dict(m) for f, m in scm.mechanisms.items() if m != Mechanism()}
+    written = {f: as_json(m) for f, m in scm.mechanisms.items() if m != Mechanism()}
     return {"name": "explicit", "mechanisms": written}
 
 
-def _mechanism_to_dict(mechanism: Mechanism) -> dict[str, Any]:
-    written: dict[str, Any] = {"equation": expression_to_json(mechanism.equation)}
-    link, noise = mechanism.link, mechanism.noise
-    if link.kind == "sigmoid":
-        written["link"] = asdict(link)
-    if noise is not None:
-        kind = next(name for name, form in _NOISES.items() if isinstance(noise, form))
-        numbers = asdict(noise).items()
-        written["noise"] = {"kind": kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in numbers}
-    return written
+as_json.register(Constant, lambda constant, _=None: constant.value)
+as_json.register(Variable, lambda variable, _=None: variable.name)
 
 
-def expression_to_json(expression: Expression) -> Any:
-    """An expression as JSON."""
-    parts = [expression_to_json(child) for child in expression.children]
-    match expression:
-        case Constant(value):
-            return value
-        case Variable(name):
-            return name
-        case NetworkOutput(network):
-            return {"network": {"layers": network.written["layers"]}, "inputs": parts}
-        case Sum() | Product():
-            return {type(expression).__name__.lower(): parts}
-        case Relu() | Sigmoid() | Square():
-            return {type(expression).__name__.lower(): parts[0]}
-    raise TypeError(f"{type(expression).__name__} has no JSON form")
+@as_json.register(NetworkOutput)
+def _(output: NetworkOutput, _: Any = None) -> dict[str, Any]:
+    return {"network": {"layers": output.network.written["layers"]}, "inputs": as_json(output.inputs)}
+
+
+@as_json.register(Mechanism)
+def _(mechanism: Mechanism, _: Any = None) -> dict[str, Any]:
+    return document(
+        MechanismModel, mechanism, link=mechanism.link if mechanism.link.kind == "sigmoid" else None
+    )

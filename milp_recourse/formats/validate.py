@@ -1,7 +1,8 @@
 """Types that the pydantic models of the formats share, and validation, whose errors are one line each.
 
 A part of a problem is one class: its fields are what files state, its ``build`` checks what spans several
-fields, and returns the frozen type of :mod:`milp_recourse.problem`. A feature that is read so is
+fields, and returns the frozen type of :mod:`milp_recourse.problem`; where it would only repeat that type's
+fields, :func:`~milp_recourse.formats.frozen.states` makes it. A feature that is read so is
 ``Annotated[Feature, Stated(FeatureModel)]``. Paths in errors are pydantic's, and a ``build`` names only what
 lies below its own part.
 """
@@ -12,7 +13,7 @@ import json
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar, Union
 
 from pydantic import (
     AfterValidator,
@@ -43,7 +44,6 @@ _Read = TypeVar("_Read")
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """A name or a label: no control characters, so that it fits one cell of a table."""
 
@@ -58,10 +58,43 @@ Value = Annotated[
 """A number, or the label of an ordinal or categorical feature."""
 
 
-def keyed(value: Any, forms: Iterable[str]) -> str | None:
-    """The tag of an object whose form is seen from its keys: unlike any key, so that error paths omit it."""
-    form = next((form for form in forms if form in value), None) if isinstance(value, dict) else None
-    return None if form is None else f"{form}: ..."
+class Forms:
+    """``Annotated[Any, Forms({"any": AnyModel, ...}, "...")]``: an object whose form is seen from its keys.
+
+    Parameters
+    ----------
+    forms
+        By key. Filled later where forms hold one another.
+    allowed
+        What to say where no key fits; the keys follow.
+    others
+        What is no object, by its types.
+    """
+
+    def __init__(self, forms: dict[str, Any], allowed: str, others: dict[Any, Any] | None = None) -> None:
+        self.forms, self.allowed, self.others = forms, allowed, others or {}
+
+    def __get_pydantic_core_schema__(self, _: Any, handler: GetCoreSchemaHandler) -> Any:
+        members = [Annotated[form, Tag(_tag(key))] for key, form in {**self.others, **self.forms}.items()]
+        seen = Discriminator(self._form, "unknown_form", self.allowed + ", ".join(self.forms))
+        return handler.generate_schema(Annotated[Union[tuple(members)], seen])  # noqa: UP007
+
+    def _form(self, value: Any) -> str | None:
+        if isinstance(value, dict):
+            for key in self.forms:
+                if key in value:
+                    return _tag(key)
+        elif not isinstance(value, bool):
+            for kind in self.others:
+                if isinstance(value, kind):
+                    return _tag(kind)
+        return None
+
+
+@cache
+def _tag(key: Any) -> str:
+    """The tag of a form: unlike any key, so that error paths omit it."""
+    return f"{key}: ..."
 
 
 class Strict(BaseModel):

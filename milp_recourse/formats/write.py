@@ -7,18 +7,18 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT, cost_to_dict
+from milp_recourse.formats.frozen import document
+from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT, PlausibilityModel, cost_to_dict
 from milp_recourse.formats.schema_classifiers import accept_to_dict
 from milp_recourse.formats.schema_conditions import condition_to_dict
 from milp_recourse.formats.schema_features import feature_to_dict, preferences_to_dict
 from milp_recourse.formats.schema_scm import scm_to_dict
 from milp_recourse.formats.strict_json import write_json
-from milp_recourse.formats.validate import Strict
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population
-from milp_recourse.problem.result import Result, Status
+from milp_recourse.problem.result import Result
 
 if TYPE_CHECKING:
     from milp_recourse.formats.schema_answers import ResultModel
@@ -110,23 +110,6 @@ def result_part(result: Result | ResultModel, *names: str) -> dict[str, Any]:
     return {"status": status, **{name: getattr(result, name) for name in names}}
 
 
-def document(model: type[Strict], source: object, **own: Any) -> dict[str, Any]:
-    """An answer as JSON: the keys of a model of :mod:`milp_recourse.formats.schema_answers`, in its order.
-
-    A value is what ``own`` gives for the field, or else the attribute of ``source``. Keys that may be left
-    out are left out where the value is None.
-    """
-    found: dict[str, Any] = {}
-    for name, field in model.model_fields.items():
-        if name == "format":
-            [found[name]] = get_args(field.annotation)
-            continue
-        value = own[name] if name in own else getattr(source, name)
-        if value is not None or field.is_required():
-            found[field.alias or name] = value.value if isinstance(value, Status) else value
-    return found
-
-
 def write_instance(instance: Instance, path: str | Path) -> None:
     """Write an instance, gzipped where the name ends in ``.gz``."""
     write_json(instance_to_dict(instance), path)
@@ -158,10 +141,8 @@ def _shared(instance: Instance) -> dict[str, Any]:
 
 
 def _plausibility(instance: Instance) -> dict[str, Any] | None:
-    if not instance.plausible:
-        return None
-    written: dict[str, Any] = {"kind": "scm-density", "at_least": "factual"}
-    return written | ({"offset": instance.density_offset} if instance.density_offset else {})
+    offset = instance.density_offset or None
+    return document(PlausibilityModel, instance, offset=offset) if instance.plausible else None
 
 
 def _factual(instance: Instance, values: Mapping[str, float]) -> dict[str, float | int | str | None]:

@@ -9,6 +9,12 @@ from __future__ import annotations
 import math
 import sys
 from fractions import Fraction
+from typing import Annotated
+
+from annotated_types import Gt
+
+Positive = Annotated[float, Gt(0)]
+"""A number above 0, as files state it."""
 
 
 def as_written(number: float) -> Fraction:

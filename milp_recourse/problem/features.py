@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, dotted, got_text
-from milp_recourse.problem.decimals import as_written
+from milp_recourse.problem.decimals import Positive, as_written
 
 Array = NDArray[np.float64]
 
@@ -89,7 +89,7 @@ class Steps(_Lattice):
         One of the values.
     """
 
-    step: float
+    step: Positive
     origin: float = 0.0
 
     @property

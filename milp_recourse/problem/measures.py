@@ -30,13 +30,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from annotated_types import Gt
 
-Positive = Annotated[float, Gt(0)]
-"""The type of a number above 0 in files."""
+from milp_recourse.problem.decimals import Positive
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Interval
 from numpy.typing import NDArray
 
 from milp_recourse.errors import Unsupported
+from milp_recourse.problem.decimals import Positive
 from milp_recourse.problem.enclosure import Enclosure
 
 Array = NDArray[np.float64]
@@ -24,7 +27,7 @@ class ZeroDensity(Exception):
 class Normal:
     """N(0, sd^2)."""
 
-    sd: float
+    sd: Positive
 
     def sample(self, size: int, rng: np.random.Generator) -> Array:
         """Draw ``size`` values."""
@@ -43,8 +46,8 @@ class Normal:
 class Gamma:
     """Gamma(shape, scale), for u > 0."""
 
-    shape: float
-    scale: float
+    shape: Positive
+    scale: Positive
 
     def sample(self, size: int, rng: np.random.Generator) -> Array:
         """Draw ``size`` values."""
@@ -71,7 +74,7 @@ class Gamma:
 class Bernoulli:
     """1 with probability ``p``, else 0."""
 
-    p: float
+    p: Annotated[float, Interval(ge=0, le=1)]
 
     def sample(self, size: int, rng: np.random.Generator) -> Array:
         """Draw ``size`` values."""
@@ -105,9 +108,9 @@ class Mixture:
     For features that nobody acts on: their noise stays, so that its density cancels in plausibility.
     """
 
-    weights: tuple[float, ...]
+    weights: tuple[Positive, ...]
     means: tuple[float, ...]
-    sds: tuple[float, ...]
+    sds: tuple[Positive, ...]
 
     @property
     def mean(self) -> float:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Ge
 
 View = Literal["factual", "counterfactual", "change", "relative-change"]
 """Which value of a feature: before the action, after it (effects included), the change (after minus before),
@@ -22,9 +24,9 @@ def factors(of: Factor) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class AtMostActions:
-    """At most ``count`` features are acted on, held ones included."""
+    """At most ``count`` (in files ``at_most_actions``) features are acted on, held ones included."""
 
-    count: int
+    count: Annotated[int, Ge(0)]
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class LabelIn:
 
 @dataclass(frozen=True)
 class IfThen:
-    """``condition`` does not hold, or ``then`` does."""
+    """``condition`` (``if`` in files) does not hold, or ``then`` does."""
 
     condition: Condition
     then: Condition
@@ -86,7 +88,7 @@ class All:
 
 @dataclass(frozen=True)
 class Not:
-    """The part does not hold; at the boundary see :mod:`milp_recourse.problem.conditions.meaning`."""
+    """The part does not hold; docs/formats.md defines that at a boundary."""
 
     part: Condition
 
