@@ -24,13 +24,13 @@ def alternatives(
     """The cheapest distinct recourses of one applicant, cheapest first."""
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.questions.alternatives import alternatives as find
-    from milp_recourse.reports.result_words import describe_action
+    from milp_recourse.reports.view import changes_of, in_words
 
     problem = read_one(instance, index)
     found = find(problem, count, by, backend, time_limit, apart)
     if json is not None:
         write_json([a.to_dict() for a in found], json)
     for rank, one in enumerate(found, 1):
-        typer.echo(f"{rank:3}  {one.cost:<12.6g} {describe_action(problem, one.action)}")
+        typer.echo(f"{rank:3}  {one.cost:<12.6g} {in_words(changes_of(problem, one.action))}")
     if not found:
         typer.echo("no recourse: nothing within the applicant's limits is accepted")

@@ -161,8 +161,8 @@ def _certify_population(population: Population, run: _Run) -> int:
     from milp_recourse.questions.solve import backend_for, check_options, solve, solve_as_finished
     from milp_recourse.reports.population_folder import PopulationFolder
     from milp_recourse.reports.progress import progress_bar
-    from milp_recourse.reports.result_rows import BAD_INPUT as UNREAD
     from milp_recourse.reports.summary import in_words
+    from milp_recourse.reports.view import BAD_INPUT as UNREAD
 
     out, index = run.out, run.index
     everybody = range(min(run.limit or len(population), len(population)))

@@ -37,7 +37,7 @@ def choices(
     --together those of the least total cost."""
     from milp_recourse.formats.strict_json import write_json
     from milp_recourse.questions.choices import choices as ask
-    from milp_recourse.reports.result_words import in_one_line
+    from milp_recourse.reports.view import in_one_line, person_of
 
     problem, scales = read_one(instance, index), amounts("--scale", scale or [])
     with at_work(problem, instance):
@@ -45,7 +45,7 @@ def choices(
     if json is not None:
         write_json(found.to_dict(), json)
     for rank, one in enumerate(found.choices, 1):
-        typer.echo(f"{rank}: {in_one_line(problem, one.result)}")
+        typer.echo(f"{rank}: {in_one_line(person_of(one.result, problem))}")
     if found.total is not None:
         cost, bound = found.total
         typer.echo(f"in total: cost={cost!r} lower_bound={bound!r}")

@@ -132,7 +132,7 @@ def _write(fronts: list[Any], folder: Path, against: Against) -> None:
 
 def _say(fronts: list[Any], people: list[Instance], json: Path | None, against: Against) -> None:
     from milp_recourse.formats.strict_json import write_json
-    from milp_recourse.reports.result_words import in_one_line
+    from milp_recourse.reports.view import in_one_line, person_of
 
     found, density = fronts[0], against == "density"
     if json is not None:
@@ -143,7 +143,7 @@ def _say(fronts: list[Any], people: list[Instance], json: Path | None, against: 
         typer.echo(f"{len(fronts)} fronts, {points} points; all proven: {complete} fronts")
         return
     for point in found.points:
-        typer.echo(f"{_label(point)}: {in_one_line(people[0], point.result)}")
+        typer.echo(f"{_label(point)}: {in_one_line(person_of(point.result, people[0]))}")
     if not density and not found.points:
         typer.echo("no recourse" + ("" if found.complete else " found"))
     elif not density and found.fewest:

@@ -75,7 +75,7 @@ def interview(
     from milp_recourse.preferences import Interview
     from milp_recourse.problem.result import Status
     from milp_recourse.reports.interview_words import regret_in_words
-    from milp_recourse.reports.result_words import describe
+    from milp_recourse.reports.view import describe, person_of
 
     problem = read_one(instance, index)
     dialogue = Interview(
@@ -92,7 +92,7 @@ def interview(
     typer.echo(
         f"{len(dialogue.answers)} answers" + ("" if dialogue.ask() is None else "; questions are left")
     )
-    typer.echo(describe(learned, result))
+    typer.echo(describe(person_of(result, learned)))
     if result.action is None:
         _say_why(dialogue)
     else:

@@ -33,7 +33,7 @@ def prove(
     """Check anybody's action and prove how far it is from the optimum."""
     from milp_recourse.formats import read_action, write_result
     from milp_recourse.questions.prove import prove as run
-    from milp_recourse.reports.result_words import describe_given, distance
+    from milp_recourse.reports.view import describe, distance, person_of
 
     problem = read_one(instance, index)
     given = read_action(action, problem)
@@ -48,6 +48,7 @@ def prove(
         result = write_certificate(problem, result, certificate)
     if json is not None:
         write_result(result, json)
-    typer.echo(describe_given(problem, result))
-    typer.echo(distance(result))
+    person = person_of(result, problem)
+    typer.echo(describe(person, given=True))
+    typer.echo(distance(person))
     raise typer.Exit(LIMIT if proof.stopped else DONE)

@@ -40,7 +40,7 @@ def share(
     from milp_recourse.questions.share import everybody
     from milp_recourse.questions.share import share as ask
     from milp_recourse.reports.progress import progress_bar
-    from milp_recourse.reports.result_words import in_one_line
+    from milp_recourse.reports.view import in_one_line, person_of
 
     problem = everybody(read_problem(people, index))
     listed = read_offers(offers, problem.template)
@@ -56,7 +56,7 @@ def share(
         for k, point in enumerate(found.fronts[0]):
             name = f"{point.offer.name or 'no offer'}, price {float(point.offer.price):g}"
             mark = " (cheapest together)" if k == found.chosen[0] else ""
-            typer.echo(f"{name}{mark}: {in_one_line(problem[0], point.result)}")
+            typer.echo(f"{name}{mark}: {in_one_line(person_of(point.result, problem[0]))}")
     else:
         for name, count in Counter(p.offer.name or "no offer" for p in found.taken).items():
             typer.echo(f"{name}: {count} people")

@@ -38,7 +38,7 @@ def solve(
     """
     from milp_recourse.formats import write_result
     from milp_recourse.questions.solve import solve as run
-    from milp_recourse.reports.result_words import describe
+    from milp_recourse.reports.view import describe, person_of
 
     problem = read_one(instance, index)
     if preferences is not None:
@@ -52,5 +52,5 @@ def solve(
         )
     if json is not None:
         write_result(result, json)
-    typer.echo(describe(problem, result))
+    typer.echo(describe(person_of(result, problem)))
     raise typer.Exit(LIMIT if result.status is Status.LIMIT else DONE)

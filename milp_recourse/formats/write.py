@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from milp_recourse.formats.frozen import document
 from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT, PlausibilityModel, cost_to_dict
@@ -19,9 +19,6 @@ from milp_recourse.formats.strict_json import write_json
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
-
-if TYPE_CHECKING:
-    from milp_recourse.formats.schema_answers import ResultModel
 
 
 def instance_to_dict(instance: Instance) -> dict[str, Any]:
@@ -104,10 +101,9 @@ def result_to_dict(result: Result) -> dict[str, Any]:
     return {"format": RESULT_FORMAT, **result_part(result, *names)}
 
 
-def result_part(result: Result | ResultModel, *names: str) -> dict[str, Any]:
-    """The status of a result, which may come from a file, and the attributes named, by name."""
-    status = result.status.value if isinstance(result, Result) else result.status
-    return {"status": status, **{name: getattr(result, name) for name in names}}
+def result_part(result: Result, *names: str) -> dict[str, Any]:
+    """The status of a result, and the attributes named, by name."""
+    return {"status": result.status.value, **{name: getattr(result, name) for name in names}}
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:

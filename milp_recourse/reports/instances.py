@@ -20,6 +20,7 @@ from milp_recourse.questions.workers import Workers
 from milp_recourse.reports.certificate_files import store_certificate
 from milp_recourse.reports.result_rows import Row, cells, csv_line, header
 from milp_recourse.reports.summary import summarise
+from milp_recourse.reports.view import person_of
 
 Verdict = Literal["agrees", "contradicts", "claims nothing"]
 
@@ -93,9 +94,13 @@ def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
             file.unlink()
     features = list(dict.fromkeys(f.name for _, instance, _, _ in rows for f in instance.features))
     lines = [csv_line([*header(features), "name"])]
-    solved = [(k, name, result) for k, (name, _, result, _) in enumerate(rows) if result is not None]
-    lines += [csv_line([*cells(k, result, features), name]) for k, name, result in solved]
-    summary = summarise((r.status.value, r.cost, r.seconds) for _, _, r in solved)
+    solved = [
+        (k, name, person_of(result, instance))
+        for k, (name, instance, result, _) in enumerate(rows)
+        if result is not None
+    ]
+    lines += [csv_line([*cells(k, person, features), name]) for k, name, person in solved]
+    summary = summarise((p.status, p.cost, p.seconds or 0.0) for _, _, p in solved)
     summary["not_solved"] = len(rows) - len(solved)
     listed = [
         {

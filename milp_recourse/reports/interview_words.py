@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from milp_recourse.preferences import Interview, Question, Regret
 from milp_recourse.problem.instance import Instance
-from milp_recourse.reports.result_words import describe_action
+from milp_recourse.reports.view import changes_of, in_words
 
 NOTHING = 1e-5
 """A share of the cost that is not worth a number."""
@@ -16,7 +16,7 @@ NOTHING = 1e-5
 def question_in_words(instance: Instance, question: Question) -> str:
     """A question as a few lines, with the answers it takes."""
     sides = [
-        f"  {side:<6} {describe_action(instance, shown.action)}"
+        f"  {side:<6} {in_words(changes_of(instance, shown.action))}"
         for side, shown in (("left", question.left), ("right", question.right))
         if shown is not None
     ]

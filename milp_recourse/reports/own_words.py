@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.reports.pages.person import Person
+from milp_recourse.reports.view import Person
 
 Key = TypeVar("Key")
 

@@ -20,14 +20,14 @@ from milp_recourse.errors import MACHINE, BadInput, MachineFailed
 from milp_recourse.formats.strict_json import read_json, write_json, write_whole
 from milp_recourse.formats.write import population_digest
 from milp_recourse.problem.population import Population
-from milp_recourse.problem.result import Result, Status
+from milp_recourse.problem.result import Result
 from milp_recourse.reports.certificate_files import CHUNK, pack, store_certificate, stored
 from milp_recourse.reports.folder_lock import append_whole, make_folder
-from milp_recourse.reports.result_rows import BAD_INPUT, cells, cells_of_unread, csv_line, header, one_line
+from milp_recourse.reports.result_rows import cells, csv_line, header, one_line
 from milp_recourse.reports.summary import Tally
+from milp_recourse.reports.view import BAD_INPUT, STATUSES, Person, person_of
 
 RUN_FORMAT = "milp-recourse/run-1"
-_STATUSES = frozenset(status.value for status in Status) | {BAD_INPUT}
 
 
 class PopulationFolder:
@@ -86,8 +86,8 @@ class PopulationFolder:
         missing = [k for k in wanted if k not in self.done]
         for k in missing:
             if k in self.population.unreadable:
-                reason = str(self.population.unreadable[k])
-                self._append(cells_of_unread(k, reason, self.features), None)
+                unread = Person("", BAD_INPUT, message=str(self.population.unreadable[k]))
+                self._append(cells(k, unread, self.features), None)
         return [k for k in missing if k not in self.done]
 
     def add(self, index: int, result: Result, confirmed: bool | None = None) -> None:
@@ -105,7 +105,8 @@ class PopulationFolder:
         MachineFailed
             The disk is full or broken; nothing of the row is left in the file.
         """
-        self._append(cells(index, store_certificate(result, index, self.folder), self.features), confirmed)
+        person = person_of(store_certificate(result, index, self.folder), self.population[index])
+        self._append(cells(index, person, self.features), confirmed)
         if len(self.population) > CHUNK and self.chunks[index // CHUNK] == CHUNK:
             pack(self.folder, index // CHUNK)
 
@@ -206,7 +207,7 @@ class PopulationFolder:
             and values["index"] == str(index)
             and 0 <= index < len(self.population)
             and index not in self.done
-            and values["status"] in _STATUSES
+            and values["status"] in STATUSES
             and all(number >= 0 for number in numbers)
             and (ids is None or values["id"] == one_line(ids[index]))
         )

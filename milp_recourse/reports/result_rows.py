@@ -14,17 +14,13 @@ from rich.table import Table
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.strict_json import read_bytes
-from milp_recourse.formats.write import result_part
 from milp_recourse.judge import conclude
 from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Proof, Result, Status
-from milp_recourse.reports.result_words import action_in_words, short
+from milp_recourse.reports.view import Person, in_words, person_of, short
 
 COLUMNS = ("index", "status", "cost", "lower_bound", "gap", "proof", "backend", "seconds", "certificate")
-BAD_INPUT = "bad-input"
-"""Status of an applicant who could not be read."""
-
 Row = tuple[str, Instance, Result | None, str]
 """Name, problem, result (None if not solved), and a remark: the comparison with the reference, or why the
 problem was not solved."""
@@ -45,18 +41,14 @@ def header(features: Sequence[str], ids: bool = False, confirmed: bool = False) 
     return [COLUMNS[0], *(["id"] if ids else []), *COLUMNS[1:], *values, "message", *more]
 
 
-def cells(index: int, result: Result, features: Sequence[str]) -> list[str]:
+def cells(index: int, person: Person, features: Sequence[str]) -> list[str]:
     """One row of results.csv without the columns ``id`` and ``confirmed``; None becomes an empty cell."""
-    action, counterfactual = result.action or {}, result.counterfactual or {}
-    fixed = result_part(result, *COLUMNS[2:]) | {"seconds": round(result.seconds, 6)}
-    values = (part.get(name) for part in (action, counterfactual) for name in features)
-    return [*map(_cell, (index, *fixed.values(), *values)), one_line(result.message or "")]
-
-
-def cells_of_unread(index: int, reason: str, features: Sequence[str]) -> list[str]:
-    """The row of an applicant who could not be read, as :func:`cells`."""
-    empty = [""] * (len(header(features)) - 3)
-    return [str(index), BAD_INPUT, *empty, one_line(reason)]
+    fixed = [getattr(person, name) for name in COLUMNS[1:]]
+    if person.seconds is not None:
+        fixed[COLUMNS.index("seconds") - 1] = round(person.seconds, 6)
+    after = {} if person.cost is None else {change.feature: change.after for change in person.features}
+    values = (part.get(name) for part in (person.action, after) for name in features)
+    return [*map(_cell, (index, *fixed, *values)), one_line(person.message or "")]
 
 
 def one_line(text: str) -> str:
@@ -82,9 +74,10 @@ def print_table(rows: Iterable[Row], console: Console) -> None:
         if result is None:
             table.add_row(name, "not solved", "-", "-", "-", "-", remark, "-", "")
             continue
-        found = (short(result.cost), short(result.lower_bound), short(result.gap, 1), result.proof or "-")
-        done = action_in_words(instance, result), f"{result.seconds:.2f}"
-        table.add_row(name, result.status.value, *found, *done, remark)
+        one = person_of(result, instance)
+        found = short(one.cost), short(one.lower_bound), short(one.gap, 1), one.proof or "-"
+        done = "-" if one.cost is None else in_words(one.features), f"{result.seconds:.2f}"
+        table.add_row(name, one.status, *found, *done, remark)
     console.print(table, markup=False)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from milp_recourse.problem.result import Status
 from milp_recourse.questions.robust import Robust
-from milp_recourse.reports.result_words import in_one_line
+from milp_recourse.reports.view import changes_of, in_one_line, person_of
 
 
 def robust_lines(found: Robust) -> list[str]:
     """The answer in a line; then the lowest output that was found, and where."""
     result = found.result
     if result.action is not None:
-        lines = [in_one_line(found.instance, result)]
+        lines = [in_one_line(person_of(result, found.instance))]
     elif result.status is Status.INFEASIBLE:
         lines = [f"infeasible: {result.message}"]
     else:
@@ -24,12 +24,11 @@ def robust_lines(found: Robust) -> list[str]:
     return lines
 
 
-def robust_rows(found: Robust) -> list[dict[str, str | float | None]]:
+def robust_rows(found: Robust) -> list[dict[str, object]]:
     """Each feature that changes: its value before and after, and in the worst outcome found."""
-    after, worst = found.result.counterfactual or {}, found.worst_counterfactual or {}
-    rows = list[dict[str, str | float | None]]()
-    for name in after:
-        before = found.instance.by_name[name].shown(found.instance.factual[name])
-        if not before == after[name] == worst[name]:
-            rows.append({"feature": name, "before": before, "after": after[name], "worst": worst[name]})
-    return rows
+    result, worst = found.result, found.worst_counterfactual or {}
+    return [
+        {"feature": c.feature, "before": c.before, "after": c.after, "worst": worst[c.feature]}
+        for c in changes_of(found.instance, result.action, result.counterfactual)
+        if worst and not c.before == c.after == worst[c.feature]
+    ]

@@ -8,7 +8,7 @@ from milp_recourse.problem.conditions import condition_text
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.why import PopulationWhy, Why
-from milp_recourse.reports.result_words import short
+from milp_recourse.reports.view import short
 
 
 def restriction_in_words(instance: Instance, id: str) -> str:

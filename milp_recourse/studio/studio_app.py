@@ -35,7 +35,7 @@ from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result
 from milp_recourse.reports.letters import letter
 from milp_recourse.reports.own_words import OwnWords
-from milp_recourse.reports.pages.person import Person
+from milp_recourse.reports.view import Person
 from milp_recourse.studio.check_on_the_spot import checked_by_verify
 from milp_recourse.studio.requests_guard import LARGEST_BODY, Guard
 from milp_recourse.studio.solver_process import Busy, Progress, Solvers, Superseded

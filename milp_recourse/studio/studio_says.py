@@ -14,9 +14,10 @@ from milp_recourse.problem.conditions import condition_text
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.result import Status
 from milp_recourse.questions.why import Why
+from milp_recourse.reports.answer_kinds import Outcome, outcome
 from milp_recourse.reports.letters.letter import contents, heading
-from milp_recourse.reports.pages.person import Change, Outcome, Person, outcome
 from milp_recourse.reports.pages.values import percent, shown
+from milp_recourse.reports.view import Change, Person
 from milp_recourse.studio.limit_controls import STOPS, stop_of
 from milp_recourse.studio.solver_process import Progress
 from milp_recourse.studio.studio_tasks import Answer, Asked, Pinned, Ways

@@ -26,8 +26,8 @@ from milp_recourse.questions.reasons import reasons
 from milp_recourse.questions.solve import backend_for, solve, solve_as_finished
 from milp_recourse.questions.why import Why, why
 from milp_recourse.questions.workers import Workers
-from milp_recourse.reports.pages.gather import changes_of, person_of
-from milp_recourse.reports.pages.person import Person
+from milp_recourse.reports.pages.gather import detailed
+from milp_recourse.reports.view import Person, changes_of, person_of
 from milp_recourse.studio.earlier_answers import EarlierAnswers
 
 SLICES = (1.0, 4.0, 15.0, 40.0)
@@ -215,12 +215,13 @@ def region(instance: Instance, tell: Tell) -> Mapping[str, Any] | None:
 
 
 def _answer(instance: Instance, result: Result) -> Answer:
-    return Answer(person_of(instance, "", result), replace(result, evidence=None))
+    return Answer(detailed(person_of(result, instance), instance), replace(result, evidence=None))
 
 
 def _side(instance: Instance, shown: Option) -> Person:
     cost = float(instance.cost_of(shown.numbers))
-    return Person("", "found", cost, features=changes_of(instance, shown.action, shown.counterfactual))
+    changes = changes_of(instance, shown.action, shown.counterfactual)
+    return detailed(Person("", "found", cost, features=changes), instance)
 
 
 TASKS: Mapping[str, Callable[..., Any]] = MappingProxyType(

@@ -19,12 +19,13 @@ from milp_recourse.formats.write import result_to_dict
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.why import Why
+from milp_recourse.reports.answer_kinds import Outcome, outcome
 from milp_recourse.reports.letters.letter import amount_said
 from milp_recourse.reports.own_words import OwnWords
 from milp_recourse.reports.pages.gather import group_of
 from milp_recourse.reports.pages.overview import Overview
-from milp_recourse.reports.pages.person import Outcome, Person, outcome
 from milp_recourse.reports.pages.shell import chart
+from milp_recourse.reports.view import Person
 from milp_recourse.studio.check_on_the_spot import Checked
 from milp_recourse.studio.limit_controls import STOPS, controls
 from milp_recourse.studio.solver_process import Progress

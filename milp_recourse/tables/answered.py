@@ -12,20 +12,17 @@ import numpy as np
 import pandas as pd
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.write import result_part
 from milp_recourse.judge.as_printed import AsPrinted
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.reports.own_words import OwnWords
-from milp_recourse.reports.result_rows import BAD_INPUT
-from milp_recourse.tables.against_model import Accepts, Compare, changed_values, rows_after, said_values
+from milp_recourse.reports.view import BAD_INPUT, NUMBERS, Person, changes_of, person_of
+from milp_recourse.tables.against_model import Accepts, Compare, rows_after, said_values
 from milp_recourse.tables.columns import TableColumn, got_repr, position
 from milp_recourse.tables.people_rows import Rows
 
-NUMBERS = ("cost", "lower_bound", "gap", "seconds", "margin")
-"""The columns of numbers that follow from results and problems alone."""
-
-COLUMNS = ("status", *NUMBERS[:3], "proof", "confirmed", "message", *NUMBERS[3:])
+COLUMNS = ("status", "cost", "lower_bound", "gap", "proof", "confirmed", "message", "seconds")
+"""The columns of :attr:`AnsweredPeople.table` that follow from answers alone."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,24 +93,27 @@ class AnsweredPeople:
     @cached_property
     def _proven(self) -> pd.DataFrame:
         """:attr:`table` without what values cost as shown, for which values to say have to be found."""
-        rows = [self._row(i, result) for i, result in enumerate(self.results)]
+        people = [self._row(i, result) for i, result in enumerate(self.results)]
+        rows = [[getattr(person, name) for name in COLUMNS] for person in people]
         frame = pd.DataFrame(rows, index=self.rows.frame.index, columns=list(COLUMNS))
-        frame[list(NUMBERS)] = frame[list(NUMBERS)].astype(np.float64)
-        frame["confirmed"] = pd.array([row.get("confirmed") for row in rows], dtype="boolean")
+        frame = frame.astype(dict.fromkeys(NUMBERS, np.float64))
+        frame["confirmed"] = pd.array([person.confirmed for person in people], dtype="boolean")
         for name in ("proof", "message"):  # else the dtype would depend on whether all are None
-            frame[name] = pd.Series([row.get(name) for row in rows], index=frame.index, dtype=object)
-        return frame
+            frame[name] = pd.Series([getattr(p, name) for p in people], index=frame.index, dtype=object)
+        margins = [
+            None if self.problem is None or i in self.rows.faults else self.problem.margin_of(i) / self.unit
+            for i in range(len(self))
+        ]
+        return frame.assign(margin=np.array(margins, dtype=np.float64))
 
-    def _row(self, i: int, result: Result | None) -> dict[str, Any]:
-        """A row of :attr:`table`."""
+    def _row(self, i: int, result: Result | None) -> Person:
+        """The answer of a row of :attr:`table`."""
         if i in self.rows.faults:
-            return {"status": BAD_INPUT, "message": str(self.rows.faults[i]), "seconds": 0.0}
-        margin = {} if self.problem is None else {"margin": self.problem.margin_of(i) / self.unit}
+            return Person("", BAD_INPUT, message=str(self.rows.faults[i]), seconds=0.0)
         if result is not None:
-            own = result_part(result, "cost", "lower_bound", "gap", "proof", "message", "seconds")
-            return own | margin | {"confirmed": self.confirmed[i]}
+            return person_of(result, confirmed=self.confirmed[i])
         message = "interrupted before this person's turn"
-        return margin | {"status": Status.LIMIT.value, "lower_bound": 0.0, "message": message, "seconds": 0.0}
+        return Person("", Status.LIMIT.value, lower_bound=0.0, message=message, seconds=0.0)
 
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:
@@ -135,17 +135,17 @@ class AnsweredPeople:
         feature that an action holds is listed too, with ``after`` equal to ``before``.
         """
         rows, people = [], []
-        by_name = {c.name: c for c in self.columns}
-        for i, result in enumerate(self.results):
-            action = {} if result is None else result.action or {}
-            listed = action.keys() | (changed_values(self.rows, self.columns, i, result) or {}).keys()
-            for name in (c.name for c in self.columns if c.name in listed):
-                key = by_name[name].key
-                cause = "action" if name in action else "effect"
-                values = (frame[key].iloc[i] for frame in (self.rows.frame, self.counterfactuals))
-                printed = self.printed[i]
-                assert printed is not None
-                rows.append((key, *values, by_name[name].value(printed.counterfactual[name]), cause))
+        for i, (result, printed) in enumerate(zip(self.results, self.printed, strict=True)):
+            if result is None or printed is None or self.problem is None:
+                continue
+            changes = changes_of(self.problem[i], result.action, result.counterfactual)
+            for column, change in zip(self.columns, changes, strict=True):
+                if change.cause == "unchanged":
+                    continue
+                values = (frame[column.key].iloc[i] for frame in (self.rows.frame, self.counterfactuals))
+                said = column.value(printed.counterfactual[column.name])
+                cause = "effect" if change.cause == "effect" else "action"
+                rows.append((column.key, *values, said, cause))
                 people.append(i)
         frame = pd.DataFrame(rows, columns=["feature", "before", "after", "shown", "cause"], dtype=object)
         return frame.set_axis(self.rows.frame.index[people], axis=0)

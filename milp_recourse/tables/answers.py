@@ -13,28 +13,19 @@ from typing import Any
 
 from milp_recourse.errors import BadInput, MachineFailed
 from milp_recourse.formats.strict_json import write_whole
-from milp_recourse.judge.as_printed import AsPrinted
-from milp_recourse.problem.population import Population
-from milp_recourse.problem.result import Result
 from milp_recourse.questions.why import why as ask_why
 from milp_recourse.reports.audit import Asked, write_audit
 from milp_recourse.reports.letters import letter
 from milp_recourse.reports.pages import (
-    NOT_REACHED,
-    Change,
-    Person,
-    changes_of,
-    group_of,
-    person_of,
+    detailed,
     person_page,
     population_fragment,
     population_page,
     reasons_of,
 )
-from milp_recourse.reports.result_rows import BAD_INPUT
+from milp_recourse.reports.view import BAD_INPUT, NOT_REACHED, Change, Person, changes_of, person_of
 from milp_recourse.solvers.processes import python
 from milp_recourse.tables.arguments import check_path, written_to
-from milp_recourse.tables.people_rows import Rows
 from milp_recourse.tables.person_questions import PersonQuestions
 from milp_recourse.tables.run_folder import document_of, opened
 
@@ -247,40 +238,26 @@ class Answers(PersonQuestions):
                 return write_audit(Path(folder), Path(out), None, asked, day, jobs)
 
     def _people(self, positions: Iterable[int]) -> list[Person]:
-        rows, problem = self.rows, self.problem
-        found = (
-            _person_at(i, rows, problem, self.results[i], self.confirmed[i], self.printed[i])
-            for i in positions
-        )
-        return [self.words.of(person) for person in found]
+        return [self.words.of(self._person(i)) for i in positions]
+
+    def _person(self, i: int) -> Person:
+        """The person at a position of the rows, as pages and letters show them."""
+        name, result, printed = str(self.rows.frame.index[i]), self.results[i], self.printed[i]
+        if i in self.rows.faults:
+            return Person(name, BAD_INPUT, message=str(self.rows.faults[i]))
+        assert self.problem is not None  # there is one wherever any row could be read
+        problem = self.problem[i]
+        if result is None:
+            person = Person(name, NOT_REACHED, features=changes_of(problem))
+        else:
+            person = person_of(result, problem, name, self.confirmed[i])
+        person = detailed(person, problem, None if printed is None else printed.counterfactual)
+        gone = self.rows.missing[i]
+        features = [_as_missing(c) if no else c for c, no in zip(person.features, gone, strict=True)]
+        return replace(person, features=features)
 
     def _repr_html_(self) -> str:
         return population_fragment(self._people(range(len(self)))) if len(self) else self.table.to_html()
-
-
-def _person_at(
-    i: int,
-    rows: Rows,
-    population: Population | None,
-    result: Result | None,
-    confirmed: bool | None,
-    printed: AsPrinted | None,
-) -> Person:
-    """The person at a position of the rows as the pages show them."""
-    name = str(rows.frame.index[i])
-    if i in rows.faults:
-        return Person(name, BAD_INPUT, message=str(rows.faults[i]))
-    assert population is not None  # there is one wherever any row could be read
-    problem = population[i]
-    if result is None:
-        waiting = changes_of(problem, None, None)
-        person = Person(name, NOT_REACHED, features=waiting, group=group_of(problem))
-    else:
-        person = person_of(
-            problem, name, result, confirmed, None if printed is None else printed.counterfactual
-        )
-    missing = {f.name for f, gone in zip(problem.features, rows.missing[i], strict=True) if gone}
-    return replace(person, features=[_as_missing(c) if c.feature in missing else c for c in person.features])
 
 
 def _as_missing(change: Change) -> Change:

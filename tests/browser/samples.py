@@ -11,15 +11,8 @@ from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.questions.solve import solve_population
 from milp_recourse.questions.why import why
 from milp_recourse.reports.letters import LANGUAGES, letter
-from milp_recourse.reports.pages import (
-    Change,
-    Person,
-    facts_of,
-    person_page,
-    persons_of,
-    population_page,
-    reasons_of,
-)
+from milp_recourse.reports.pages import facts_of, person_page, persons_of, population_page, reasons_of
+from milp_recourse.reports.view import Change, Person
 from tests.helpers.page_samples import FACTS, HOSTILE, crowd, everybody, solved
 
 DAY = date(2026, 11, 28)

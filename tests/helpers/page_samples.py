@@ -8,7 +8,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
-from milp_recourse.reports.pages import NOT_REACHED, Change, Person
+from milp_recourse.reports.view import NOT_REACHED, Change, Person
 
 HOSTILE = "</script><b onclick=\"alert('x')\">&lt;é\u2028☃</b><!--"
 """A label that would end a script, a tag, an attribute and a comment if it were not escaped."""

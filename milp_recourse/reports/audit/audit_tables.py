@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 
 from milp_recourse.formats.schema import scales_to_dict
@@ -13,11 +13,12 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.reasons import Sufficient
 from milp_recourse.questions.why import Why
+from milp_recourse.reports.answer_kinds import Outcome, outcome
 from milp_recourse.reports.audit.audited_run import AuditedRun
-from milp_recourse.reports.pages.gather import changes_of, facts_of, reasons_of
-from milp_recourse.reports.pages.person import Change, Outcome, Person, outcome
+from milp_recourse.reports.pages.gather import detailed, facts_of, reasons_of
 from milp_recourse.reports.pages.values import said, shown_beside
 from milp_recourse.reports.pages.wording import confirmation, proof
+from milp_recourse.reports.view import Change, Person, person_of
 
 Cell = str | float | int | None
 Table = list[list[Cell]]
@@ -189,6 +190,5 @@ def _called(run: AuditedRun, feature: str) -> str:
 
 
 def _changes(run: AuditedRun, instance: Instance, one: Sufficient) -> list[Change]:
-    acted: Mapping[str, float | int | str] = one.result.action or {}
-    person = Person("", "optimal", features=changes_of(instance, acted, one.result.counterfactual))
+    person = detailed(person_of(one.result, instance), instance)
     return run.words.of(person).caused("action", "held")

@@ -16,9 +16,9 @@ from milp_recourse.problem.population import Population
 from milp_recourse.reports.certificate_files import extract
 from milp_recourse.reports.own_words import WORDS_FILE, OwnWords, words_in
 from milp_recourse.reports.pages.folder import people_in
-from milp_recourse.reports.pages.person import Person
 from milp_recourse.reports.population_folder import RUN_FORMAT
 from milp_recourse.reports.result_rows import rows_of
+from milp_recourse.reports.view import Person
 
 SOURCES_FILE = "sources.json"
 """The file of a folder of results that says where assumptions come from: ``{"features": {feature: {what:

@@ -31,9 +31,9 @@ from milp_recourse.reports.audit.made_with import code_digests, versions
 from milp_recourse.reports.audit.spreadsheet import spreadsheet
 from milp_recourse.reports.certificate_files import certificate_files, zipped
 from milp_recourse.reports.folder_lock import LOCK, only_writer
+from milp_recourse.reports.letters.letter import stated_day
 from milp_recourse.reports.progress import progress_bar
 from milp_recourse.reports.result_rows import csv_line, result_in
-from milp_recourse.reports.result_words import stated_day
 
 AUDIT_FORMAT = "milp-recourse/audit-1"
 MANIFEST, ABOUT, SHEETS, REASONS_FILE, NO_RECOURSE_FILE = (

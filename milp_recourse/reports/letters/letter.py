@@ -15,9 +15,9 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from milp_recourse.errors import BadInput
-from milp_recourse.reports.pages.person import Change, Outcome, Person, outcome
-from milp_recourse.reports.pages.values import breakable, difference, plain, said, shown_beside
-from milp_recourse.reports.result_words import stated_day
+from milp_recourse.reports.answer_kinds import Outcome, outcome
+from milp_recourse.reports.pages.values import breakable, difference, said, shown_beside
+from milp_recourse.reports.view import Change, Person, plain
 
 FOLDER = Path(__file__).parent
 LAYOUT, ENDING = "layout", ".html.j2"
@@ -127,6 +127,13 @@ def letter(
         where = f"{template}, line {line}" if line else f"{template}"
         words = (str(error).splitlines() or [""])[0]
         raise BadInput("template", f"{where}: {type(error).__name__}: {words}", "a Jinja2 template") from None
+
+
+def stated_day(day: date | None) -> date:
+    """The day that a document states; None: today."""
+    if not isinstance(day, date | None):
+        raise BadInput("day", repr(day), "a datetime.date, or None for today")
+    return day or date.today()
 
 
 def heading(person: Person, language: str) -> str:

@@ -13,7 +13,7 @@ from milp_recourse.problem.population import Population
 from milp_recourse.reports.letters.letter import letter
 from milp_recourse.reports.own_words import words_in
 from milp_recourse.reports.pages.folder import people_in, person_in
-from milp_recourse.reports.pages.person import Person
+from milp_recourse.reports.view import Person
 
 
 def write_letter(
@@ -63,10 +63,6 @@ def write_letter(
 
 def _check_action(problem: Instance, person: Person, folder: Path) -> None:
     """A letter names no action that is not accepted, whatever the results' file says."""
-    action = {
-        c.feature: problem.by_name[c.feature].number(c.after)  # type: ignore[arg-type]
-        for c in person.caused("action", "held")
-    }
-    if not judge(problem, action).feasible:
+    if not judge(problem, problem.numbers(person.action)).feasible:
         got = f"an action of {person.id} that is not accepted or not allowed"
         raise BadInput("results", got, "what certify wrote", str(folder))

@@ -3,15 +3,7 @@
 The files load nothing: style, script, data and plots are inside.
 """
 
-from milp_recourse.reports.pages.gather import (
-    changes_of,
-    facts_of,
-    group_of,
-    person_of,
-    persons_of,
-    reasons_of,
-)
-from milp_recourse.reports.pages.person import NOT_REACHED, Change, Outcome, Person, Reason, Reasons
+from milp_recourse.reports.pages.gather import detailed, facts_of, group_of, persons_of, reasons_of
 from milp_recourse.reports.pages.whole_pages import (
     person_fragment,
     person_page,
@@ -20,17 +12,10 @@ from milp_recourse.reports.pages.whole_pages import (
 )
 
 __all__ = [
-    "NOT_REACHED",
-    "Change",
-    "Outcome",
-    "Person",
-    "Reason",
-    "Reasons",
-    "changes_of",
+    "detailed",
     "facts_of",
     "group_of",
     "person_fragment",
-    "person_of",
     "person_page",
     "persons_of",
     "population_fragment",

@@ -17,17 +17,10 @@ from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.why import why
 from milp_recourse.reports.own_words import words_in
-from milp_recourse.reports.pages.gather import (
-    changes_of,
-    facts_of,
-    group_of,
-    own_message,
-    person_of,
-    reasons_of,
-)
-from milp_recourse.reports.pages.person import NUMBERS, STATUSES, Person
+from milp_recourse.reports.pages.gather import detailed, facts_of, reasons_of
 from milp_recourse.reports.pages.whole_pages import person_page, population_page
 from milp_recourse.reports.result_rows import TRUTH, number_in, rows_of, values_in
+from milp_recourse.reports.view import BAD_INPUT, NUMBERS, STATUSES, Person, changes_of, person_of
 
 Problem = Instance | Population
 
@@ -153,7 +146,7 @@ def person_in(folder: Path, instance: Instance, name: str) -> Person:
     if not found:
         raise BadInput("results", f"none of {wanted}", "those of this instance", str(folder))
     try:
-        return person_of(instance, wanted, found[0])
+        return detailed(person_of(found[0], instance, wanted), instance)
     except (KeyError, ValueError):
         got = f"a result that is not {wanted}'s"
         raise BadInput("results", got, "what certify wrote", str(file)) from None
@@ -163,8 +156,8 @@ def _person(population: Population, k: int, row: Mapping[str, str], where: str) 
     status, id = row["status"], row.get("id") or str(k)
     if status not in STATUSES:
         raise BadInput(f"{where}.status", status, ", ".join(STATUSES))
-    message = own_message(status, row.get("message"))
-    if status == "bad-input":
+    message = row.get("message") or None
+    if status == BAD_INPUT:
         return Person(id, status, message=message)
     instance = population[k]
     numbers: dict[str, Any] = {key: number_in(row, key, where) for key in NUMBERS}
@@ -176,16 +169,11 @@ def _person(population: Population, k: int, row: Mapping[str, str], where: str) 
                 got, allowed = row[f"action_{name}"], "nothing: not this person's to change"
                 raise BadInput(f"{where}.action_{name}", got, allowed)
         after = values_in(instance, row, "counterfactual_", where) or _follow(instance, action)
-    return Person(
-        id,
-        status,
-        **numbers,
-        proof=row["proof"] or None,
-        confirmed=TRUTH.get(row.get("confirmed", "").lower()),
-        message=message,
-        features=changes_of(instance, action, after),
-        group=group_of(instance),
-    )
+    copied: dict[str, Any] = {key: row.get(key) or None for key in ("proof", "backend", "certificate")}
+    confirmed = TRUTH.get(row.get("confirmed", "").lower())
+    changes = changes_of(instance, action, after)
+    person = Person(id, status, **numbers, **copied, confirmed=confirmed, message=message, features=changes)
+    return detailed(person, instance)
 
 
 def _follow(

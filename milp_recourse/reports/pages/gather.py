@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.schema_answers import ResultModel
-from milp_recourse.formats.write import result_part
 from milp_recourse.judge.as_printed import as_printed
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.cost import KINDS
@@ -17,11 +16,10 @@ from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.why import Why
-from milp_recourse.reports.pages.person import NUMBERS, Cause, Change, Person, Reason, Reasons
-from milp_recourse.reports.pages.values import plain, shown
+from milp_recourse.reports.pages.values import shown
+from milp_recourse.reports.view import Person, Reason, Reasons, person_of
 from milp_recourse.reports.why_words import restriction_in_words
 
-Value = float | int | str
 MANY_LABELS = 12
 """If a feature has more labels than this, a page shows some of them and how many there are, and does not
 group people by the feature."""
@@ -57,31 +55,32 @@ def persons_of(
             raise BadInput(name, f"{len(given)} entries", f"{count}, one per result")
     names, words = ids or list(map(str, range(count))), confirmed or [None] * count
     return [
-        person_of(population[k], name, result, word)
-        for k, (result, name, word) in enumerate(zip(results, names, words, strict=True))
+        detailed(person_of(result, instance, name, word), instance)
+        for result, instance, name, word in zip(results, population, names, words, strict=False)
     ]
 
 
-def person_of(
-    instance: Instance,
-    id: str,
-    result: Result | ResultModel,
-    confirmed: bool | None = None,
-    said: Mapping[str, float] | None = None,
-) -> Person:
-    """One applicant with a result, which may come from a file, for a page.
+def detailed(person: Person, instance: Instance, said: Mapping[str, float] | None = None) -> Person:
+    """A person with what pages and letters show beside: of each feature whether it is a lever, what it can be
+    set to, its share of the cost and the value to say; and the groups.
 
     Parameters
     ----------
     said
-        As for :func:`changes_of`.
+        The values to say of features that change; None: those that :func:`as_printed` finds.
     """
-    answer = result_part(result, *NUMBERS, "proof")
-    message = own_message(answer["status"], result.message)
-    changes = changes_of(instance, result.action, result.counterfactual, said)
-    return Person(
-        id, **answer, confirmed=confirmed, message=message, features=changes, group=group_of(instance)
-    )
+    numbers = instance.numbers(person.action)
+    if said is None:
+        said = as_printed([(instance, numbers)])[0].counterfactual if numbers else {}
+    whole, features = instance.cost_of(numbers), []
+    for f, change in zip(instance.features, person.features, strict=True):
+        name, lever = f.name, f.name in instance.levers
+        limits = _allowed(instance, f) if lever else None
+        alone = instance.cost_of({name: numbers[name]}) if name in numbers else None
+        share = float(alone / whole) if whole and alone is not None else None
+        printed = f.show(said[name]) if name in said else None
+        features.append(replace(change, lever=lever, allowed=limits, share=share, printed=printed))
+    return replace(person, features=features, group=group_of(instance))
 
 
 def reasons_of(found: Why) -> Reasons:
@@ -105,41 +104,6 @@ def reasons_of(found: Why) -> Reasons:
     return Reasons(f"Each of these, lifted or moved, makes a way possible.{open_}", reasons)
 
 
-def changes_of(
-    instance: Instance,
-    action: Mapping[str, Value] | None,
-    counterfactual: Mapping[str, Value | None] | None,
-    said: Mapping[str, float] | None = None,
-) -> list[Change]:
-    """One change per feature.
-
-    Parameters
-    ----------
-    action, counterfactual
-        As in a result; None where there is no action.
-    said
-        The values to say of features that change; None: those that :func:`as_printed` finds.
-    """
-    action, after = action or {}, counterfactual or {}
-    if said is None:
-        numbers = instance.numbers(action)
-        said = as_printed([(instance, numbers)])[0].counterfactual if numbers else {}
-    shares = _shares(instance, action)
-    changes = []
-    for f in instance.features:
-        before = f.shown(instance.factual[f.name])
-        value = after.get(f.name, before)
-        cause: Cause = "unchanged" if plain(value) == plain(before) else "effect"
-        if f.name in action:
-            value = action[f.name]
-            cause = "held" if plain(value) == plain(before) else "action"
-        lever = f.name in instance.levers
-        limits = _allowed(instance, f) if lever else None
-        printed = f.show(said[f.name]) if f.name in said else None
-        changes.append(Change(f.name, before, value, cause, lever, limits, shares.get(f.name), printed))
-    return changes
-
-
 def group_of(instance: Instance) -> dict[str, str]:
     """The applicant's values of binary features and of those with few labels, which can form groups."""
     few = {
@@ -148,12 +112,6 @@ def group_of(instance: Instance) -> dict[str, str]:
         if f.kind == "binary" or 0 < len(f.categories or ()) <= MANY_LABELS
     }
     return {name: shown(f.shown(instance.factual[name])) for name, f in few.items()}
-
-
-def own_message(status: str, message: str | None) -> str | None:
-    """A result's message; None if it only repeats the sentence of its status."""
-    sentences = {member.value: member.sentence for member in Status}
-    return message if message and message != sentences.get(status) else None
 
 
 def facts_of(problem: Instance | Population) -> dict[str, str]:
@@ -204,13 +162,6 @@ def _formula(instance: Instance) -> str:
     if cost.kind in KINDS:
         return f"{cost.kind}: {KINDS[cost.kind].says}"
     return "mixture: " + " + ".join(f"{c:g} × {part}" for part, c in cost.written_parts.items() if c)
-
-
-def _shares(instance: Instance, action: Mapping[str, Value]) -> dict[str, float]:
-    """The cost of each action by itself divided by the total cost; empty if the total is 0."""
-    moved = instance.numbers(action)
-    whole = instance.cost_of(moved)
-    return {name: float(instance.cost_of({name: v}) / whole) for name, v in moved.items()} if whole else {}
 
 
 def _allowed(instance: Instance, f: Feature) -> str:

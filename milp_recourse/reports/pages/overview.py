@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from milp_recourse.reports.answer_kinds import Outcome, outcome
 from milp_recourse.reports.pages.charts import quartiles
-from milp_recourse.reports.pages.person import Outcome, Person, outcome
 from milp_recourse.reports.pages.values import percent, shown
+from milp_recourse.reports.view import Person
 
 MOST_GROUPS = 12
 """The largest number of groups shown; the smallest groups beyond are shown as one."""

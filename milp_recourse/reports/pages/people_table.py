@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from milp_recourse.reports.answer_kinds import Outcome
 from milp_recourse.reports.pages import wording
 from milp_recourse.reports.pages.overview import Answers
-from milp_recourse.reports.pages.person import Change, Outcome
 from milp_recourse.reports.pages.shell import tone
-from milp_recourse.reports.pages.values import plain
+from milp_recourse.reports.view import Change, plain
 
 
 def table_data(answers: Answers) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def table_data(answers: Answers) -> dict[str, Any]:
                 person.gap,
                 text(person.proof),
                 person.confirmed,
-                text(person.message),
+                text(person.note),
                 person.seconds,
                 text(wording.headline(person)),
                 text(wording.assurance(person)),

@@ -16,19 +16,19 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from milp_recourse.reports.answer_kinds import Outcome
 from milp_recourse.reports.pages import wording
 from milp_recourse.reports.pages.charts import binned, quartiles
-from milp_recourse.reports.pages.person import Change, Outcome
 from milp_recourse.reports.pages.values import (
     breakable,
     difference,
     exact,
     percent,
-    plain,
     quoted,
     shown,
     shown_beside,
 )
+from milp_recourse.reports.view import Change, plain
 
 
 def document(template: str, heading: str, script: str = "", **content: Any) -> str:

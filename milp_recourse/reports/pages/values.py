@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Decimal
@@ -11,6 +10,8 @@ from html import escape
 from typing import Any
 
 from markupsafe import Markup
+
+from milp_recourse.reports.view import plain
 
 _LONG = re.compile(r"\S{12,}")
 _BETWEEN_WORDS = re.compile(r"(?<=[^\w\s]|_)(?=\w)|(?<=[a-z0-9])(?=[A-Z])|(?<=[a-z])(?=[0-9])")
@@ -65,27 +66,6 @@ def _visible(text: str) -> str:
 
 MISSING = "missing"
 PRECISIONS = (4, 6, 9, 12, 17)
-
-
-def plain(value: object) -> float | int | str | None:
-    """A Python number, text, or None for a missing value, also for values of numpy and pandas.
-
-    Truth values, numbers that are not finite and all other objects become text.
-    """
-    item = getattr(value, "item", None)
-    if callable(item) and getattr(value, "shape", None) == ():
-        value = item()
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return None
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, int):
-        return int(value) if abs(value) < 2**53 else str(value)
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return float(value) if math.isfinite(value) else str(value)
-    return str(value)
 
 
 def shown(value: object, precision: int = 4) -> str:

@@ -10,11 +10,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from milp_recourse.reports.answer_kinds import Outcome, outcome
 from milp_recourse.reports.pages.overview import Overview
 from milp_recourse.reports.pages.people_table import table_data
-from milp_recourse.reports.pages.person import Outcome, Person, outcome
 from milp_recourse.reports.pages.shell import asset, document, rendered
 from milp_recourse.reports.pages.values import json_island
+from milp_recourse.reports.view import Person
 
 
 def person_page(person: Person, title: str, facts: Mapping[str, str]) -> str:

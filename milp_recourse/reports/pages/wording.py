@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from milp_recourse.reports.pages.person import Change, Outcome, Person, outcome
+from milp_recourse.reports.answer_kinds import Outcome, outcome
 from milp_recourse.reports.pages.values import shown
+from milp_recourse.reports.view import Change, Person
 
 NAMED = 3
 """The most features that a sentence names; more are counted."""

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from milp_recourse.errors import BadInput
+from milp_recourse.reports.answer_kinds import outcome
 from milp_recourse.reports.letters import LANGUAGES, letter, reading_ease
 from milp_recourse.reports.letters.letter import FOLDER, KINDS
 from milp_recourse.reports.own_words import OwnWords
-from milp_recourse.reports.pages import Change, Person
-from milp_recourse.reports.pages.person import outcome
+from milp_recourse.reports.view import Change, Person
 from tests.helpers.page_samples import HOSTILE, Reader, everybody, solved
 
 DAY = date(2026, 3, 9)

@@ -8,20 +8,13 @@ import pytest
 from jinja2 import DictLoader
 from markupsafe import Markup
 
+from milp_recourse.reports.answer_kinds import Outcome, outcome
 from milp_recourse.reports.letters import letter
-from milp_recourse.reports.pages import (
-    Change,
-    Outcome,
-    Person,
-    person_fragment,
-    person_page,
-    population_fragment,
-    population_page,
-)
+from milp_recourse.reports.pages import person_fragment, person_page, population_fragment, population_page
 from milp_recourse.reports.pages.charts import binned, quartiles
-from milp_recourse.reports.pages.person import outcome
 from milp_recourse.reports.pages.shell import templates
 from milp_recourse.reports.pages.values import breakable, json_island
+from milp_recourse.reports.view import Change, Person
 from tests.helpers.page_samples import FACTS, HOSTILE, Reader, changes, crowd, everybody, solved
 
 PEOPLE = everybody()

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from milp_recourse.reports.pages.values import difference, exact, percent, plain, shown, shown_beside
+from milp_recourse.reports.pages.values import difference, exact, percent, shown, shown_beside
+from milp_recourse.reports.view import plain
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from milp_recourse.problem.result import Status
-from milp_recourse.reports.pages import Outcome, Person, wording
-from milp_recourse.reports.pages.person import STATUSES, outcome
+from milp_recourse.reports.answer_kinds import Outcome, outcome
+from milp_recourse.reports.pages import wording
+from milp_recourse.reports.view import STATUSES, Person
 from tests.helpers.page_samples import changes, everybody, solved
 
 BY_ID = {person.id: person for person in everybody()}

@@ -16,10 +16,10 @@ from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve, solve_population
-from milp_recourse.reports.pages import Outcome, facts_of, person_of, persons_of
+from milp_recourse.reports.answer_kinds import Outcome, outcome
+from milp_recourse.reports.pages import detailed, facts_of, persons_of
 from milp_recourse.reports.pages.folder import people_in, person_in
-from milp_recourse.reports.pages.gather import changes_of
-from milp_recourse.reports.pages.person import outcome
+from milp_recourse.reports.view import Person, changes_of, person_of
 from tests.helpers.format_samples import tree_instance
 from tests.helpers.page_samples import Reader
 
@@ -85,7 +85,7 @@ def test_ids_and_the_models_word_can_be_given(population, results):
 def test_a_held_feature_is_called_held():
     """The smoke instance whose answer holds one."""
     instance = read_instance(instances_path() / "smoke" / "hold.json")
-    person = person_of(instance, "x", solve(instance))
+    person = detailed(person_of(solve(instance), instance), instance)
     assert [c.feature for c in person.caused("held")]
     assert all(c.share == 0 for c in person.caused("held"))
 
@@ -100,7 +100,8 @@ def test_a_share_is_the_cost_of_the_change_alone(kind):
     action = {"income": instance.factual["income"] + 5, "cards": instance.factual["cards"] + 1}
     names = {n: instance.by_name[n].show(v) for n, v in action.items()}
     whole = judge(instance, action).cost
-    shares = {c.feature: c.share for c in changes_of(instance, names, None) if c.share is not None}
+    person = detailed(Person("", "found", features=changes_of(instance, names)), instance)
+    shares = {c.feature: c.share for c in person.features if c.share is not None}
     for name, value in action.items():
         assert shares[name] == float(judge(instance, {name: value}).cost / whole)
     assert max(shares.values()) == 1 if kind == "linf" else sum(shares.values()) == pytest.approx(1)
@@ -111,7 +112,8 @@ def test_what_an_action_may_set_is_said_in_the_users_words():
     instance = instance_from_dict(tree_instance())
     everything = tuple(f.name for f in instance.features if f.actionable)
     instance = replace(instance, preferences=Preferences(everything))
-    limits = {c.feature: c.allowed for c in changes_of(instance, None, None)}
+    person = detailed(Person("", "not-reached", features=changes_of(instance)), instance)
+    limits = {c.feature: c.allowed for c in person.features}
     assert limits["income"] == "0 to 100"
     assert limits["cards"].endswith("to 5, only up")
     assert limits["owner"] is None
@@ -139,7 +141,8 @@ def test_the_facts_state_the_density_that_is_demanded():
 def test_a_folder_gives_the_same_people_as_the_results(population, results, folder):
     """Read back from results.csv: every value, bit for bit."""
     read, made = people_in(folder, population), persons_of(population, results)
-    assert [replace(p, seconds=None) for p in read] == [replace(p, seconds=None) for p in made]
+    unread = {"seconds": None, "nodes": None}
+    assert [replace(p, **unread) for p in read] == [replace(p, **unread) for p in made]
 
 
 def test_certify_writes_the_page(folder, population):

@@ -5,10 +5,11 @@ from operator import attrgetter
 
 import pytest
 
-from milp_recourse.reports.pages import Change, person_page, population_page, wording
-from milp_recourse.reports.pages.person import outcome
+from milp_recourse.reports.answer_kinds import outcome
+from milp_recourse.reports.pages import person_page, population_page, wording
 from milp_recourse.reports.pages.values import breakable, shown
 from milp_recourse.reports.pages.whole_pages import changes_table
+from milp_recourse.reports.view import Change
 from tests.helpers import browser
 from tests.helpers.page_samples import FACTS, HOSTILE, Reader, crowd, everybody, solved, still
 

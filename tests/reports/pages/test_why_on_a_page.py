@@ -11,7 +11,8 @@ from milp_recourse.cli import main
 from milp_recourse.formats import read_instance, write_instance
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.questions.why import why
-from milp_recourse.reports.pages import Reason, Reasons, person_page, reasons_of
+from milp_recourse.reports.pages import person_page, reasons_of
+from milp_recourse.reports.view import Reason, Reasons
 from tests.helpers.page_samples import FACTS, HOSTILE, solved
 
 STUCK = "docs/examples/why_instance.json"
