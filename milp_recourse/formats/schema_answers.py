@@ -21,7 +21,7 @@ ShownRecourse = dict[str, int | float | str]
 
 
 class ResultModel(Strict):
-    """The result for one applicant."""
+    """The result for one applicant as files hold it: the format's definition. Reports make a view of it."""
 
     format: Literal["milp-recourse/result-1"]
     status: StatusName

@@ -198,6 +198,11 @@ class Person:
         return {c.feature: c.after for c in acted(self.features)}
 
     @property
+    def said(self) -> dict[str, Any]:
+        """The value to say of each feature that is acted on or changes, in the features' order."""
+        return {c.feature: c.said for c in self.features if c.cause != "unchanged"}
+
+    @property
     def sentence(self) -> str | None:
         """What the status means; None of one that results have not."""
         return next((one.sentence for one in Status if one.value == self.status), None)

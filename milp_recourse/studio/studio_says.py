@@ -99,11 +99,7 @@ class Says:
             Outcome.UNPROVEN: "unproven_what",
             Outcome.PROVEN: "proven_what",
         }
-        marks = {
-            c.feature: c.said
-            for c in person.caused("action", "held", "effect")
-            if not isinstance(c.said, str)
-        }
+        marks = {name: value for name, value in person.said.items() if not isinstance(value, str)}
         return contents(person) | {
             "heading": heading(person, self.language),
             "badge": badge,

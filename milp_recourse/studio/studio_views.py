@@ -36,8 +36,8 @@ from milp_recourse.studio.studio_tasks import Answer, Asked, Pinned, Ways
 def data_of(found: Any, instance: Instance) -> Any:
     """An answer of the studio as JSON, in the formats of the files."""
     if isinstance(found, Answer):
-        shown_values = {c.feature: c.said for c in found.person.caused("action", "held", "effect")}
-        return {**result_to_dict(found.result), "shown": shown_values, "confirmed": found.person.confirmed}
+        person = found.person
+        return {**result_to_dict(found.result), "shown": person.said, "confirmed": person.confirmed}
     if isinstance(found, Pinned):
         return data_of(found.own, instance)
     if isinstance(found, Why):
