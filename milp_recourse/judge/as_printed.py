@@ -109,7 +109,7 @@ def _shortened(instance: Instance, action: Action) -> _Asking:
         n: v for n, v in judgement.counterfactual.items() if n in action or (v != x[n] and not math.isnan(v))
     }
     row = dict(judgement.counterfactual) | {n: judgement.action[n] for n in action}
-    for name in after.keys() - action.keys():
+    for name in (n for n in after if n not in action):  # in order: one value's digits depend on the others'
         exact = row[name]
         if not _fractional(instance.by_name[name], exact):
             continue

@@ -1,5 +1,8 @@
 """The shortest decimals of an action, set together, are feasible and hardly dearer."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from decimal import Decimal
 
@@ -7,7 +10,7 @@ import numpy as np
 import pytest
 
 from milp_recourse import solve
-from milp_recourse.formats import read_instance
+from milp_recourse.formats import read_instance, read_population
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.judge import judge
 from milp_recourse.judge.as_printed import DEARER, as_printed, nobody
@@ -78,3 +81,24 @@ def test_whole_numbers_labels_and_infeasible_actions_stay(solved):
     other = replace(instance, accept=replace(instance.accept, threshold=1e6))
     [said] = as_printed([(other, action)])
     assert said.action == action
+
+
+SAID = """
+from milp_recourse.formats import read_population
+from milp_recourse.judge.as_printed import as_printed
+people = read_population({0!r})
+print([said.counterfactual for said in as_printed([(people[k], action) for k, action in {1}])])
+"""
+
+
+def test_the_same_is_said_in_every_process():
+    """The digits of an effect depend on those before it, so the order must not be a set's."""
+    file = instances_path() / "gmsc" / "population.json"
+    people, actions = read_population(file), []
+    for k, one in enumerate(people):
+        result = solve(one, time_limit=20.0)
+        if result.action:
+            actions.append((k, one.numbers(result.action)))
+    command = [sys.executable, "-c", SAID.format(str(file), actions)]
+    said = {subprocess.check_output(command, env={**os.environ, "PYTHONHASHSEED": seed}) for seed in "0123"}
+    assert len(actions) > 3 and len(said) == 1
