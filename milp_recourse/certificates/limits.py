@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.problem.asked_model import AskedModel
@@ -27,7 +26,7 @@ from milp_recourse.problem.expression import (
     Variable,
 )
 from milp_recourse.problem.forest import TreeEnsemble
-from milp_recourse.problem.instance import Classifier, Instance
+from milp_recourse.problem.instance import Classifier, Instance, kept_with
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.noise import Bernoulli, Gamma
 from milp_recourse.problem.scm import StructuralCausalModel
@@ -149,29 +148,21 @@ def beyond_limits(instance: Instance) -> str | None:
     return None
 
 
-_reasons = WeakKeyDictionary[StructuralCausalModel | Classifier, str | None]()
-"""What :func:`too_large` says of causal models and classifiers, which applicants share."""
-
-
 def too_large(instance: Instance) -> str | None:
     """Which limit of the document an instance exceeds, or None."""
-    scm, classifier = instance.scm, instance.classifier
-    if scm not in _reasons:
-        _reasons[scm] = _too_deep(scm)
-    if classifier not in _reasons:
-        _reasons[classifier] = _too_wide(classifier)
     labels = {f.name: len(f.categories or ()) for f in instance.features}
     tables = [f for f in instance.features if f.categories and f.encoding != "code"]
     cells = sum(labels[f.name] * len(f.columns) for f in tables)
     own = _too_many("features", len(labels), MOST_FEATURES)
     return (
-        _reasons[scm]
-        or _reasons[classifier]
+        _too_deep(instance.scm)
+        or _too_wide(instance.classifier)
         or own
         or _too_many("numbers in the tables of labels", cells, MOST_CELLS)
     )
 
 
+@kept_with()
 def _too_deep(scm: StructuralCausalModel) -> str | None:
     """Which limit a causal model exceeds by itself, or None."""
     equations = [m.equation for m in scm.mechanisms.values()]
@@ -196,6 +187,7 @@ def _layered(network: ReluNetwork) -> bool:
     return len(network.weights) > MOST_LAYERS
 
 
+@kept_with()
 def _too_wide(classifier: Classifier) -> str | None:
     """Which limit a classifier exceeds by itself, or None."""
     if isinstance(classifier, ReluNetwork):
@@ -265,9 +257,7 @@ def check_seconds(
     price, and using one takes 0.2 ms and 0.45 us for each of these leaves.
     """
     kinds = Counter(node[0] for node in nodes)
-    if instance.scm not in _curves:
-        _curves[instance.scm] = _curves_of(instance.scm)
-    plain, more = _curves[instance.scm]
+    plain, more = _curves(instance.scm)
     classifier, lines, prices = instance.classifier, 0.7e-3 * (plain + more * instance.plausible), 0.0
     empty, dual = 0.25e-3 + lines, 0.7e-3 + 0.11e-3 * n + lines
     if isinstance(classifier, TreeEnsemble):
@@ -293,12 +283,10 @@ def _numbers(table: dict[str, Any]) -> int:
     return sum(len(own) for tree in trees for own in tree if isinstance(own, list))
 
 
-_curves = WeakKeyDictionary[StructuralCausalModel, tuple[int, int]]()
-"""By causal model, how many sigmoids and logarithms there are in equations and links, and how many more where
-plausibility is asked for: those of links and of noise."""
-
-
-def _curves_of(scm: StructuralCausalModel) -> tuple[int, int]:
+@kept_with()
+def _curves(scm: StructuralCausalModel) -> tuple[int, int]:
+    """How many sigmoids and logarithms there are in equations and links, and how many more where plausibility
+    is asked for: those of links and of noise."""
     found = more = 0
     for mechanism in scm.mechanisms.values():
         linked, gamma = mechanism.link.kind == "sigmoid", isinstance(mechanism.noise, Gamma)

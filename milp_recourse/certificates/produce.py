@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from milp_recourse.formats.schema_scm import scm_to_dict
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import TRUE
 from milp_recourse.problem.cost import root_below
-from milp_recourse.problem.instance import Classifier, Instance, under
+from milp_recourse.problem.instance import Classifier, Instance, kept_with, under
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Result, Status, is_closed
@@ -44,9 +43,6 @@ CERTIFICATE_FORMAT = "milp-recourse/certificate-1"
 
 _DEFAULTED = ("bounds", "categories", "domain", "monotone")
 """What files leave out of a feature where there is none."""
-
-_texts = WeakKeyDictionary[Classifier, str]()
-"""Classifiers' canonical texts, which are long, and which a population shares."""
 
 _SPARE = 0.05
 """Share of the allowed gap by which every leaf must reach more than is claimed."""
@@ -357,11 +353,10 @@ def _scm(instance: Instance) -> dict[str, Any]:
     return written
 
 
+@kept_with()
 def classifier_text(classifier: Classifier) -> str:
-    """The classifier's canonical text, which is kept as long as the classifier."""
-    if classifier not in _texts:
-        _texts[classifier] = _text(classifier.written)
-    return _texts[classifier]
+    """The classifier's canonical text, which is long."""
+    return _text(classifier.written)
 
 
 def _text(content: Any) -> str:

@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.problem.enclosure import Enclosure, Rounded
 from milp_recourse.problem.expression import sigmoid
+from milp_recourse.problem.instance import kept_with
 from milp_recourse.problem.network import ReluNetwork
 
 Array = NDArray[np.float64]
@@ -169,9 +169,8 @@ def along_the_diagonal(blocks: Sequence[Array]) -> Array:
 MOST_COPIES = 32
 """So many networks that :func:`smallest_logit` makes of one are kept with it."""
 
-_side_by_side = WeakKeyDictionary[ReluNetwork, dict[int, ReluNetwork]]()
 
-
+@kept_with(MOST_COPIES)
 def smallest_logit(network: ReluNetwork, copies: int) -> ReluNetwork:
     """The network that takes several input rows side by side and returns the smallest of their logits.
 
@@ -187,19 +186,13 @@ def smallest_logit(network: ReluNetwork, copies: int) -> ReluNetwork:
     ReluNetwork
         A float64 network of ``copies * network.inputs`` columns, row after row.
     """
-    made = _side_by_side.setdefault(network, {})
-    if (known := made.get(copies)) is not None:
-        return known
     weights = [np.asarray(np.kron(np.eye(copies), w), dtype=np.float64) for w in network.weights]
     biases = [np.tile(b, copies) for b in network.biases]
     for before, after in pairwise_extreme(copies, largest=False):
         weights[-1], biases[-1] = before @ weights[-1], before @ biases[-1]
         weights.append(after)
         biases.append(np.zeros(len(after)))
-    if len(made) >= MOST_COPIES:
-        made.clear()
-    made[copies] = whole = ReluNetwork.from_layers(list(zip(weights, biases, strict=True)), "float64")
-    return whole
+    return ReluNetwork.from_layers(list(zip(weights, biases, strict=True)), "float64")
 
 
 KNOTS = 800

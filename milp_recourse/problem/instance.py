@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar, TypeVarTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +28,41 @@ from milp_recourse.problem.scenario import Scenario
 from milp_recourse.problem.scm import StructuralCausalModel
 
 Classifier = ReluNetwork | TreeEnsemble | AskedModel
+
+Part = TypeVar("Part")
+More = TypeVarTuple("More")
+Made = TypeVar("Made")
+
+
+def kept_with(most: int = 1) -> Callable[[Callable[[Part, *More], Made]], Callable[[Part, *More], Made]]:
+    """Keep what a function makes of a part of a problem, which applicants share, as long as the part lives.
+
+    If the function raises, nothing is kept. What it makes must not hold the part.
+
+    Parameters
+    ----------
+    most
+        How many results are kept with a part, for different further arguments; before there are more, all of
+        them are dropped.
+    """
+
+    def keeping(make: Callable[[Part, *More], Made]) -> Callable[[Part, *More], Made]:
+        kept = WeakKeyDictionary[Part, dict[tuple[*More], Made]]()
+
+        @wraps(make)
+        def found(part: Part, *more: *More) -> Made:
+            own = kept.setdefault(part, {})
+            with suppress(KeyError):  # asked first, another thread could drop it before it is read
+                return own[more]
+            made = make(part, *more)
+            if len(own) >= most:
+                own.clear()
+            own[more] = made
+            return made
+
+        return found
+
+    return keeping
 
 
 @dataclass(frozen=True)

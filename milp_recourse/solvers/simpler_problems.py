@@ -26,7 +26,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice, product
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -36,7 +35,7 @@ from milp_recourse.judge.best_first import BestFirst
 from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
-from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.instance import Instance, kept_with
 from milp_recourse.problem.options import Clock
 from milp_recourse.program.presolve import folds_away
 from milp_recourse.solvers.protocol import Options, Proposal
@@ -267,18 +266,11 @@ def _outside(feature: Feature, low: float, high: float) -> tuple[Feature, float]
 MOST_SETTLED = 64
 """So many ensembles that are made of one are kept with it: applicants often miss the same values."""
 
-_settled_trees = WeakKeyDictionary[TreeEnsemble, dict[frozenset[int], TreeEnsemble]]()
 
-
+@kept_with(MOST_SETTLED)
 def _without_columns(forest: TreeEnsemble, columns: frozenset[int]) -> TreeEnsemble:
     """The ensemble in which every split on these columns goes the way of a missing value."""
-    made = _settled_trees.setdefault(forest, {})
-    if (known := made.get(columns)) is not None:
-        return known
-    if len(made) >= MOST_SETTLED:
-        made.clear()
-    made[columns] = own = replace(forest, trees=tuple(_on_the_way(t, list(columns)) for t in forest.trees))
-    return own
+    return replace(forest, trees=tuple(_on_the_way(t, list(columns)) for t in forest.trees))
 
 
 def _on_the_way(tree: Tree, columns: list[int]) -> Tree:

@@ -10,7 +10,6 @@ what concerns nodes: columns).
 from __future__ import annotations
 
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from milp_recourse.engine.forests.axes import Axis
 from milp_recourse.engine.forests.goal import score_error
 from milp_recourse.engine.forests.table import in_order, may_be_missing
 from milp_recourse.problem.forest import MISSING, TreeEnsemble
+from milp_recourse.problem.instance import kept_with
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -144,10 +144,7 @@ class _Nodes(NamedTuple):
     missing_left: Flags
 
 
-_nodes = WeakKeyDictionary[TreeEnsemble, _Nodes]()
-"""Of ensembles, which applicants share."""
-
-
+@kept_with()
 def _nodes_of(forest: TreeEnsemble) -> _Nodes:
     """The nodes of all trees, numbered consecutively."""
     nodes, start = forest.nodes
@@ -174,9 +171,6 @@ def tree_arrays(
     most
         How many axes may be in cells that cost anything; None: all.
     """
-    if forest not in _nodes:
-        _nodes[forest] = _nodes_of(forest)
-    nodes = _nodes[forest]
     axis_from = np.concatenate([[0], np.cumsum([len(a) for a in axes])]).astype(np.int32)
     of_column = np.full(forest.inputs, -1, dtype=np.int32)
     shift, size = np.zeros(forest.inputs, dtype=np.int32), 0
@@ -191,7 +185,7 @@ def tree_arrays(
             size += len(cells)
     number = np.concatenate(numbers)
     sides = _Sides(of_column, factual.astype(np.int32), shift, axis_from, number, ordered, first)
-    arrays = _pruned(nodes, sides)
+    arrays = _pruned(_nodes_of(forest), sides)
     made: dict[str, Any] = dict(zip(PRUNED, arrays, strict=True))
     trees = [np.flatnonzero(own) for own in made.pop("looks").T]
     return TreeArrays(
