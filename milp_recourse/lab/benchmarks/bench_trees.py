@@ -6,7 +6,6 @@ returned action is judged exactly, and the fitted model is asked whether it acce
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import zlib
@@ -20,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from milp_recourse.errors import BadInput
-from milp_recourse.lab.benchmarks.child import Child, answered, of_solver
+from milp_recourse.lab.benchmarks.child import Child, Peer, answered, of_solver
 from milp_recourse.lab.benchmarks.fitted import MODELS, UNIT, Fitted, fit_trees, read_table
 from milp_recourse.lab.benchmarks.plan import ANSWER, CHECK, EFFORT, KEYS
 from milp_recourse.lab.benchmarks.plan import Plan as SharedPlan
@@ -180,9 +179,7 @@ class PeerWorker:
         self.folder, self.question = tempfile.TemporaryDirectory(), question
         model = Path(self.folder.name) / "model.joblib"
         _hand_over(ensemble, model)
-        self.child = Child([python, str(Path(__file__).with_name("peer_worker.py")), str(model), kind])
-        greeting = self.child.receive()
-        self.refused = greeting.get("refused", greeting.get("message"))
+        self.child = Peer(python, "peer_worker.py", str(model), kind)
 
     def __enter__(self) -> Self:
         return self
@@ -193,12 +190,11 @@ class PeerWorker:
 
     def ask(self, instance: Instance, time_limit: float) -> dict[str, Any]:
         """The peer's answer to an instance, with the exact judgement of its action."""
-        question = self.question(instance) if self.refused is None else self.refused
+        question = self.child.refused or self.question(instance)
         if isinstance(question, str):
             return {"status": "refused", "message": question}
         row = [instance.factual[f.name] for f in instance.features]
-        asked = {"row": row, "limit": time_limit} | question
-        answer = self.child.send(json.dumps(asked).encode() + b"\n")
+        answer = self.child.put({"row": row, "limit": time_limit} | question)
         after, action = answer.pop("row", None), None
         if after is not None:
             named = zip(instance.features, row, after, strict=True)

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
 from milp_recourse.problem.instance import Instance
@@ -56,6 +57,34 @@ class Child:
     def ask(self, instance: Instance, time_limit: float) -> dict[str, Any]:
         """Send a pickled (instance, time limit) and return the answer."""
         return self.send(pickle.dumps((instance, time_limit)))
+
+
+class Peer(Child):
+    """A script beside this one in a process of another Python: ``peer_worker.py`` says how it is asked.
+
+    Parameters
+    ----------
+    python
+        The Python that has the peer.
+    script, arguments
+        The script's name, and what it is started with.
+
+    Attributes
+    ----------
+    about
+        What it said first.
+    refused
+        Why nothing can be asked of it, or None.
+    """
+
+    def __init__(self, python: str, script: str, *arguments: str) -> None:
+        super().__init__([python, str(Path(__file__).parent / script), *arguments])
+        self.about = self.receive()
+        self.refused: str | None = self.about.get("refused", self.about.get("message"))
+
+    def put(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a question, and return the answer."""
+        return self.send(json.dumps(question).encode() + b"\n")
 
 
 def of_solver(solver: str, models: Literal["networks", "trees"], certify: bool = True) -> Child:

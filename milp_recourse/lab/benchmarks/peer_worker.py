@@ -3,14 +3,14 @@ OceanPy (Python 3.12 or newer).
 
 It imports nothing of this package. MODEL.joblib holds the fitted model, the kinds of the features
 ("continuous", "binary", or a number of labels) and rows of them, for OceanPy scaled to [0, 1], labels by
-number. Every line that it reads is a question: {"row": [...], "limit": seconds} and, for OceanPy, "norm": 1
-or 2; for treecf "price": what a change by 1 costs per column, "low" and "high": [...], "whole": [whether
-...]. It writes an answer to each on a line. Its first line has the time for reading the model and building
-the explainer ("built"), which is in no answer, and why the model is refused, if it is.
+number. A question is {"row": [...], "limit": seconds} and, for OceanPy, "norm": 1 or 2; for treecf "price":
+what a change by 1 costs per column, "low" and "high": [...], "whole": [whether ...]. How questions come and
+answers go is said at :func:`serve`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -178,30 +178,50 @@ def treecf_answer(model: Any, question: Mapping[str, Any]) -> dict[str, Any]:
 PEERS = {"cp": of_ocean, "mip": of_ocean, "treecf": of_treecf}
 
 
-def main() -> None:
-    """Read the model, say whether the peer takes it, then answer questions until the input ends."""
-    import joblib
+def serve(ready: Callable[[], tuple[Mapping[str, Any], Answering]]) -> None:
+    """Answer questions, one JSON text a line, until the input ends; what a peer prints is no answer.
 
+    The first line says what is known of the peer, or why nothing can be asked of it (``refused``). An answer
+    has the wall seconds that it took, if it does not state them; where a peer fails its status is ``error``.
+
+    Parameters
+    ----------
+    ready
+        Returns what the first line says, and the function that answers.
+    """
     warnings.simplefilter("ignore")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    content, kind = joblib.load(sys.argv[1]), sys.argv[2]
-    start = time.process_time()
-    try:
-        answered, refused = PEERS[kind](content, kind), None
-    except Exception as problem:
-        answered, refused = None, f"{type(problem).__name__}: {problem}"
-    answers.write(json.dumps({"built": time.process_time() - start, "refused": refused}) + "\n")
-    answers.flush()
-    for line in sys.stdin:
-        try:
-            assert answered is not None, refused
-            answer = answered(json.loads(line))
-        except Exception as problem:
-            answer = {"status": "error", "message": f"{type(problem).__name__}: {problem}"}
-        answers.write(json.dumps(answer) + "\n")
+
+    def write(line: Mapping[str, Any]) -> None:
+        answers.write(json.dumps(line) + "\n")
         answers.flush()
+
+    def failed(problem: Exception) -> str:
+        return f"{type(problem).__name__}: {problem}"
+
+    try:
+        about, answered = ready()
+    except Exception as problem:
+        write({"refused": failed(problem)})
+        return
+    write({**about, "refused": None})
+    for line in sys.stdin:
+        start = time.perf_counter()
+        try:
+            with open(os.devnull, "w") as silent, contextlib.redirect_stderr(silent):  # bars of progress
+                answer = answered(json.loads(line))
+        except Exception as problem:
+            answer = {"status": "error", "message": failed(problem)}
+        write({"seconds": time.perf_counter() - start} | answer)
+
+
+def ready(path: str, kind: str) -> tuple[Mapping[str, Any], Answering]:
+    """A peer's answers about the model of a file; of the peer nothing is said."""
+    import joblib
+
+    return {}, PEERS[kind](joblib.load(path), kind)
 
 
 if __name__ == "__main__":
-    main()
+    serve(lambda: ready(*sys.argv[1:]))

@@ -1,24 +1,21 @@
 """Run by a Python that has a peer and xgboost: ``python tool_worker.py FOLDER PEER``, PEER one of
 treecf, ocean, dice, alibi and reachml.
 
-It imports nothing of this package. FOLDER has ``model.json`` (XGBoost's own format, which every version
-reads) and ``people.json``: the columns' ``names`` and ``rows`` of whole numbers that the model was trained
-on. Its first line says the peer's version, or why there is none (``refused``). Every line that it reads is a
-question: {"row": [...], "low": [...], "high": [...], "limit": seconds}; a column whose two ends are the row's
-value is fixed, and a change by 1 costs 1. It writes an answer to each on a line: "status" is ``optimal``,
-``infeasible``, ``found`` (an action without a claim), ``exists`` (recourse does) or ``nothing``; "row" has
-the action's outcome; "seconds" is the wall time with the peer loaded and the training rows read.
+It serves as ``peer_worker.py`` does, and imports nothing of this package but that. FOLDER has ``model.json``
+(XGBoost's own format, which every version reads) and ``people.json``: the columns' ``names`` and ``rows`` of
+whole numbers that the model was trained on. Its first line says the peer's version. A question is
+{"row": [...], "low": [...], "high": [...], "limit": seconds}; a column whose two ends are the row's value is
+fixed, and a change by 1 costs 1. In an answer "status" is ``optimal``, ``infeasible``, ``found`` (an action
+without a claim), ``exists`` (recourse does) or ``nothing``; "row" has the action's outcome; "seconds" is the
+wall time with the peer loaded and the training rows read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
 import sys
-import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -208,8 +205,8 @@ TOOLS = {
 """By name, what it is installed as, and what makes a function of questions."""
 
 
-def ready(folder: str, tool: str) -> tuple[str, Answering]:
-    """The peer's version and its function of questions about the model of a folder."""
+def ready(folder: str, tool: str) -> tuple[Mapping[str, Any], Answering]:
+    """The peer's version, and its answers about the model of a folder, which take their whole wall time."""
     from importlib.metadata import version
 
     package, made = TOOLS[tool]
@@ -221,35 +218,16 @@ def ready(folder: str, tool: str) -> tuple[str, Answering]:
     model = XGBClassifier()
     model.load_model(os.path.join(folder, "model.json"))
     model.set_params(n_jobs=1)
-    return installed, made(model, people["names"], people["rows"])
+    answered = made(model, people["names"], people["rows"])
 
+    def answer(question: Question) -> dict[str, Any]:
+        return {name: value for name, value in answered(question).items() if name != "seconds"}
 
-def main() -> None:
-    """Say which version of the peer there is, then answer questions until the input ends."""
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    warnings.simplefilter("ignore")
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a peer prints must not mix with answers
-
-    def write(line: Mapping[str, Any]) -> None:
-        answers.write(json.dumps(line) + "\n")
-        answers.flush()
-
-    try:
-        installed, answered = ready(*sys.argv[1:3])
-    except Exception as problem:
-        write({"refused": f"{type(problem).__name__}: {problem}"})
-        return
-    write({"version": installed, "refused": None})
-    for line in sys.stdin:
-        start = time.perf_counter()
-        try:
-            with open(os.devnull, "w") as silent, contextlib.redirect_stderr(silent):  # bars of progress
-                answer = answered(json.loads(line))
-        except Exception as problem:
-            answer = {"status": "error", "message": f"{type(problem).__name__}: {problem}"}
-        write(answer | {"seconds": time.perf_counter() - start})
+    return {"version": installed}, answer
 
 
 if __name__ == "__main__":
-    main()
+    from peer_worker import serve
+
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    serve(lambda: ready(*sys.argv[1:]))

@@ -12,6 +12,7 @@ import pytest
 
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.benchmarks import bench_peers as bench
+from milp_recourse.lab.benchmarks import peer_questions as asking
 from milp_recourse.lab.benchmarks.fitted import Fitted, fit_trees
 from milp_recourse.lab.recipe.real import Table, numeric
 
@@ -57,19 +58,19 @@ def fitted() -> Fitted:
     rng = np.random.default_rng(3)
     columns = ("duration", "amount", "savings", "age")
     values = rng.integers(0, (7, 6, 5, 4), size=(400, 4)).astype(np.float64)
-    values[:, 1] *= bench.AMOUNT
-    labels = 2 * values[:, 2] - values[:, 0] - values[:, 1] / bench.AMOUNT + values[:, 3] > 0
+    values[:, 1] *= asking.AMOUNT
+    labels = 2 * values[:, 2] - values[:, 0] - values[:, 1] / asking.AMOUNT + values[:, 3] > 0
     features = tuple(numeric(name, "integer", values[:, k]) for k, name in enumerate(columns))
-    table = bench.whole(Table("small", features, values, labels.astype(np.int64)))
+    table = asking.whole(Table("small", features, values, labels.astype(np.int64)))
     return fit_trees(table, "xgboost", 8, 2)
 
 
 @pytest.fixture
-def fake(tmp_path: Path) -> Path:
+def fake(tmp_path: Path) -> str:
     """The script of the three tools."""
     script = tmp_path / "fake.py"
     script.write_text(FAKE, encoding="utf-8")
-    return script
+    return str(script)
 
 
 def plan(*tools: str, **changed: Any) -> bench.Plan:
@@ -78,7 +79,7 @@ def plan(*tools: str, **changed: Any) -> bench.Plan:
     return bench.Plan(dict.fromkeys(tools, sys.executable), **(given | changed))
 
 
-def test_tools_answer_the_same_questions_once(fitted: Fitted, fake: Path, tmp_path: Path) -> None:
+def test_tools_answer_the_same_questions_once(fitted: Fitted, fake: str, tmp_path: Path) -> None:
     """An exhaustive search agrees with what is certified; a second run asks nothing again."""
     rows = bench.answered(fitted, plan("treecf"), tmp_path, script=fake)
     assert [row["tool"] for row in rows] == ["bab"] * 5 + ["treecf"] * 5
@@ -99,34 +100,34 @@ def test_directions_and_steps_are_in_every_question(fitted: Fitted) -> None:
     assert fitted.table.values[:, 1].max() == 5.0
     for narrow in (False, True):
         row = int(fitted.refused[0])
-        one = bench.asked(bench.problem(fitted, row, narrow), row, _solved)
+        one = asking.asked(asking.problem(fitted, row, narrow), row, _solved)
         assert one is not None
         duration, amount, savings, age = zip(one.low, one.row, one.high, strict=True)
         assert duration[1] == duration[2] and amount[1] == amount[2] and savings[0] == savings[1]
         assert age[0] == age[1] == age[2]
         assert savings[2] == (min(4.0, savings[1] + 1.0) if narrow else 4.0)
         assert duration[0] == (max(0.0, duration[1] - 1.0) if narrow else 0.0)
-    assert bench.asked(bench.problem(fitted, row), row, lambda _: _solved(_) | {"verified": False}) is None
+    assert asking.asked(asking.problem(fitted, row), row, lambda _: _solved(_) | {"verified": False}) is None
 
 
 def _solved(_: object) -> dict[str, Any]:
     return {"status": "optimal", "verified": True, "cost": 1.0, "action": {"savings": 4.0}}
 
 
-def test_a_tool_that_does_not_end_is_ended(fitted: Fitted, fake: Path, tmp_path: Path) -> None:
+def test_a_tool_that_does_not_end_is_ended(fitted: Fitted, fake: str, tmp_path: Path) -> None:
     """It said nothing, and is started again; an action that the model refuses is found, and not accepted."""
     bench._hand_over(fitted, tmp_path)
     row = tuple(fitted.table.values[fitted.refused[0]].tolist())
-    stuck = bench.Question(0, row, row, row, None, {})
-    free = bench.Question(0, row, (0.0, 0.0, 0.0, row[3]), (6.0, 5.0, 4.0, row[3]), 1.0, {})
+    stuck = asking.Question(0, row, row, row, None, {})
+    free = asking.Question(0, row, (0.0, 0.0, 0.0, row[3]), (6.0, 5.0, 4.0, row[3]), 1.0, {})
     with bench.Worker("dice", sys.executable, tmp_path, fake) as worker:
         answer = worker.ask(stuck, 1.0)
         assert answer == {"status": "nothing", "message": "ended after the time limit", "seconds": 1.0}
-        told = bench.judged(fitted, free, worker.ask(free, 60.0))
+        told = asking.judged(fitted, free, worker.ask(free, 60.0))
     assert (told["status"], told["accepted"], told["within"], told["cost"]) == ("found", False, True, 0.0)
 
 
-def test_a_python_without_the_tool_is_refused(fitted: Fitted, fake: Path, tmp_path: Path) -> None:
+def test_a_python_without_the_tool_is_refused(fitted: Fitted, fake: str, tmp_path: Path) -> None:
     """Before anybody is asked, in one line that says what to install."""
     with pytest.raises(BadInput, match=r"reachml: it is not here; .* scikit-learn and reachml"):
         bench.answered(fitted, plan("reachml", "treecf"), tmp_path, script=fake)
@@ -175,7 +176,7 @@ NOTHING = {"status": "nothing", "claimed_cost": "", "cost": "", "accepted": "", 
 )
 def test_wrong_claims_are_told_from_poor_answers(changed: dict[str, str], said: str | None) -> None:
     """An expensive action, or none, claims nothing; a proof of what is not so does."""
-    found = bench.wrong(row(**changed))
+    found = asking.wrong(row(**changed))
     assert found is None if said is None else said in str(found)
     assert bench.summarise([row(**changed)])["tools"][0]["wrong"] == (said is not None)
 
@@ -197,9 +198,9 @@ def test_a_python_is_named_with_its_tool(text: str) -> None:
 def test_too_few_people_are_told(fitted: Fitted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the number that there are; nobody without a certificate is skipped; the owner's file is needed."""
     with pytest.raises(BadInput, match=r"--people: got 10000; allowed: at most \d+"):
-        bench.questions(fitted, plan(people=10000))
+        asking.questions(fitted, 10000, 2, 20.0)
     with pytest.raises(BadInput, match=r"german\.data"):
         bench.run(plan(data=tmp_path), tmp_path)
-    monkeypatch.setattr(bench, "asked", lambda *_: None)
+    monkeypatch.setattr(asking, "asked", lambda *_: None)
     with pytest.raises(BadInput, match=r"--time-limit: got 20.0; allowed: more: row \d+ has no certificate"):
-        bench.questions(fitted, plan())
+        asking.questions(fitted, 3, 2, 20.0)
