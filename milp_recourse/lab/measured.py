@@ -1,15 +1,25 @@
-"""Processor seconds of results, without those of loading the engine."""
+"""Processor seconds: of anything, and of results without those of loading the engine."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
+from typing import TypeVar
 
 from milp_recourse.formats import read_instance
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.problem.result import Result
 from milp_recourse.questions.solve import solve
+
+Made = TypeVar("Made")
+
+
+def with_seconds(make: Callable[[], Made]) -> tuple[Made, float]:
+    """What a function returns, and the processor seconds that it takes in this process."""
+    start = time.process_time()
+    made = make()
+    return made, time.process_time() - start
 
 
 @cache
@@ -27,7 +37,6 @@ def measured(solved: Iterable[Result]) -> list[tuple[Result, float]]:
     A result's share is that of its wall time.
     """
     load_engine()
-    start = time.process_time()
-    results = list(solved)
-    busy = (time.process_time() - start) / max(1e-9, sum(result.seconds for result in results))
+    results, spent = with_seconds(lambda: list(solved))
+    busy = spent / max(1e-9, sum(result.seconds for result in results))
     return [(result, busy * result.seconds) for result in results]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from io import StringIO
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Key = tuple[str, ...]
+Name = TypeVar("Name")
 Group = TypeVar("Group")
 
 
@@ -104,17 +105,17 @@ def filled(
     columns: Sequence[str] | None,
     identity: Mapping[str, Any],
     keys: int,
-    groups: Mapping[str, Group],
-    solved: Callable[[Group, set[Key]], Iterator[Row | None]],
+    groups: Mapping[Name, Group],
+    solved: Callable[[Group, set[Key]], Iterable[Row | None]],
     jobs: int = 1,
-    advance: Callable[[str], object] = lambda name: None,
+    advance: Callable[[Name], object] = lambda name: None,
 ) -> list[Row]:
     """Compute and write the rows that a table does not have yet; return all its rows, as text.
 
     Parameters
     ----------
     keys
-        How many columns, from the first on, are a row's key: no two rows have the same values there.
+        How many columns, from the first on, are a row's key, by which it is known what is done.
     groups
         By name, the parts of the work; ``jobs`` of them are worked on at a time. After an error in one, or
         Ctrl-C, no other is begun, and no row is written.
@@ -133,7 +134,7 @@ def filled(
     with grown(table, columns, identity) as (rows, write), ThreadPoolExecutor(jobs) as pool:
         done = {tuple(row.values())[:keys] for row in rows}
 
-        def work(name: str, group: Group) -> None:
+        def work(name: Name, group: Group) -> None:
             for row in solved(group, done):
                 with lock:
                     if ended.is_set():

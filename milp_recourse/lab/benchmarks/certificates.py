@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
@@ -15,7 +14,7 @@ import numpy as np
 
 from milp_recourse.certificates import certificates_for, encode, reason_for_none
 from milp_recourse.formats import read_instance
-from milp_recourse.lab.measured import measured
+from milp_recourse.lab.measured import measured, with_seconds
 from milp_recourse.lab.run_table import Key, Row, filled, read_rows
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
@@ -115,12 +114,7 @@ def _together(
     """Solve and certify a batch; return results and certificates, and each instance's share of the time."""
     found = measured(solve_together(instances, time_limit=time_limit))
     results = [result for result, _ in found]
-    start = time.process_time()
-    certificates = certificates_for(instances, results, time_limit)
-    for certificate in certificates:
-        if certificate is not None:
-            encode(certificate)
-    produced = time.process_time() - start
+    certificates, produced = with_seconds(lambda: _encoded(instances, results, time_limit))
     nodes = np.array([0 if c is None else 1 + sum(counts(c).values()) for c in certificates])
     shares = [
         {"solve_seconds": _short(a), "produce_seconds": _short(b)}
@@ -131,15 +125,20 @@ def _together(
 
 def _alone(instance: Instance, time_limit: float) -> dict[str, Any]:
     """The seconds to solve and to certify one instance alone, as ``solve --certificate`` does."""
-    start = time.process_time()
-    result = solve(instance, time_limit=time_limit)
-    solved = time.process_time() - start
-    start = time.process_time()
-    (certificate,) = certificates_for([instance], [result], time_limit)
-    if certificate is not None:
-        encode(certificate)
-    produced = time.process_time() - start
+    result, solved = with_seconds(lambda: solve(instance, time_limit=time_limit))
+    _, produced = with_seconds(lambda: _encoded([instance], [result], time_limit))
     return {"solve_alone_seconds": _short(solved), "produce_alone_seconds": _short(produced)}
+
+
+def _encoded(
+    instances: Sequence[Instance], results: Sequence[Result], time_limit: float
+) -> list[dict[str, Any] | None]:
+    """The certificates, each of which has been encoded once."""
+    certificates = certificates_for(instances, results, time_limit)
+    for certificate in certificates:
+        if certificate is not None:
+            encode(certificate)
+    return certificates
 
 
 def _checked(certified: Certified, path: Path, scratch: Path) -> dict[str, Any]:
@@ -170,9 +169,7 @@ def checked(certificate: bytes, problem: Path, scratch: Path) -> tuple[Any, floa
 
     file = scratch / "certificate.json.gz"
     file.write_bytes(certificate)
-    start = time.process_time()
-    outcome = examine(file, problem, MOST_CHECK_SECONDS)
-    return outcome, time.process_time() - start
+    return with_seconds(lambda: examine(file, problem, MOST_CHECK_SECONDS))
 
 
 def counts(certificate: dict[str, Any]) -> Counter[str]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from milp_recourse.lab.measured import load_engine, measured
+from milp_recourse.lab.arrays import FloatArray
+from milp_recourse.lab.measured import load_engine, measured, with_seconds
 from milp_recourse.lab.run_table import grown, read_rows
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.expression import Variable, as_expression
@@ -29,8 +29,6 @@ from milp_recourse.questions.solve import solve, solve_population
 from milp_recourse.questions.workers import Workers
 from milp_recourse.readers import read_sklearn_trees
 from milp_recourse.reports.drawing import panels, save
-
-FloatArray = NDArray[np.float64]
 
 FEATURES = tuple(f"x{k}" for k in range(8))
 NETWORKS = 3
@@ -252,9 +250,7 @@ def _point(
 
 def _timed(instance: Instance, backend: str, time_limit: float) -> tuple[Result, float]:
     load_engine()
-    start = time.process_time()
-    result = solve(instance, backend, _WALL * time_limit)
-    return result, time.process_time() - start
+    return with_seconds(lambda: solve(instance, backend, _WALL * time_limit))
 
 
 def summary(results: Sequence[Result], cpu: Sequence[float], time_limit: float) -> dict[str, Any]:

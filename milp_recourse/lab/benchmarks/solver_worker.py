@@ -16,7 +16,6 @@ import os
 import pickle
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -27,6 +26,7 @@ from milp_recourse.judge import conclude, judge
 from milp_recourse.lab.benchmarks.leaf_milp import LeafMilp
 from milp_recourse.lab.benchmarks.peers import PEERS, Solve, raw_action, whole_program
 from milp_recourse.lab.benchmarks.timed import Answer, Events, clocked, judged
+from milp_recourse.lab.measured import with_seconds
 from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.problem.result import Result
 from milp_recourse.solvers import Options
@@ -59,9 +59,7 @@ def certified(instance: Instance, result: Result, time_limit: float) -> Answer:
     from milp_recourse.formats.write import write_instance
     from milp_recourse.lab.benchmarks.certificates import checked, counts
 
-    start = time.process_time()
-    (certificate,) = certificates_for([instance], [result], time_limit)
-    produced = time.process_time() - start
+    (certificate,), produced = with_seconds(lambda: certificates_for([instance], [result], time_limit))
     if certificate is None:
         return {}
     packed = encode(certificate)

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from milp_recourse.lab.arrays import BoolArray, FloatArray
 from milp_recourse.lab.gap.paper_settings import Setting, draw
 from milp_recourse.lab.icarma.exact import Certified, Exact
 from milp_recourse.lab.icarma.icarma_model import Recommender
@@ -32,8 +32,6 @@ from milp_recourse.problem.population import Population
 
 Level = Literal["optimum", "mask", "direction"]
 
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
 
 MISSED = ("missed, only implausible", "missed, only invalid", "missed, both")
 

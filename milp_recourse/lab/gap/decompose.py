@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milp_recourse.judge import judge
+from milp_recourse.lab.arrays import BoolArray, FloatArray
 from milp_recourse.lab.gap.compared import MISSED, Compared, Level
 from milp_recourse.lab.gap.paper_settings import SETTINGS
 from milp_recourse.lab.icarma.icarma_model import Recommender
@@ -28,9 +28,6 @@ PLAN = tuple((s, True) for s in SETTINGS if s.table == 1 and s.cell.actionable !
 EXACT: tuple[Level, ...] = ("optimum", "mask", "direction")
 LEVELS = (*EXACT, "networks")
 QUARTERS = 4
-
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
 
 
 def serves(one: Compared) -> dict[str, BoolArray]:

@@ -22,14 +22,14 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 from zuko.flows import MaskedAutoregressiveTransform
 from zuko.transforms import MonotonicAffineTransform, MonotonicRQSTransform
 
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.problem.scm import StructuralCausalModel
 
-FloatArray = NDArray[np.float64]
 HALF_LOG_TWO_PI = 0.5 * float(np.log(2 * np.pi))
 
 Shape = Literal["affine", "spline"]

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from milp_recourse.errors import BadInput
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.networks import ActionPolicy, MaskPolicy, by_xavier, gumbel_mask, likeliest_mask
 from milp_recourse.lab.icarma.refine import Demands, Start, refine
 from milp_recourse.lab.icarma.sampling import Wishes
 from milp_recourse.lab.icarma.settings import LATENT_LIMIT, Settings
 from milp_recourse.lab.icarma.structural import StructuralModel
-
-FloatArray = NDArray[np.float64]
 
 
 class Proposed(NamedTuple):

@@ -6,15 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.icarma.networks import fit_in_batches, perceptron
 from milp_recourse.problem.network import DType, ReluNetwork
 from milp_recourse.readers.standardisation import standardised
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.lab.arrays import BoolArray, FloatArray
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.icarma_model import Recommender
 from milp_recourse.lab.icarma.sampling import Wishes
 from milp_recourse.lab.means import mean, sd
+from milp_recourse.lab.measured import with_seconds
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
-
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,5 @@ class Recommended:
 def recommended(model: Recommender, people: Population, wishes: Wishes) -> Recommended:
     """Compute the networks' recommendations, and evaluate them."""
     rows = people.rows
-    start = time.process_time()
-    action, limited = model.recommend(rows, wishes)
-    seconds = time.process_time() - start
+    (action, limited), seconds = with_seconds(lambda: model.recommend(rows, wishes))
     return Recommended(rows, action, limited, seconds, score(people.template, model, rows, wishes, action))

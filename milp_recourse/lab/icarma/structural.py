@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema_scm import scm_of_dict, scm_to_dict
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.icarma.networks import torch_network
 from milp_recourse.problem.expression import (
     Constant,
@@ -30,8 +31,6 @@ from milp_recourse.problem.expression import (
 )
 from milp_recourse.problem.noise import Gamma, Mixture, Normal
 from milp_recourse.problem.scm import Link, StructuralCausalModel
-
-FloatArray = NDArray[np.float64]
 
 
 class StructuralModel(nn.Module):

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.errors import BadInput
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.recipe.loan_rows import RELEASED_SIZES, sample_loan
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.network import ReluNetwork
-
-FloatArray = NDArray[np.float64]
 
 SAMPLED = 20_000, 5_000
 """Numbers of rows drawn for training and for validation."""

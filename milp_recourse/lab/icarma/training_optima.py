@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from milp_recourse.lab.arrays import BoolArray, FloatArray
 from milp_recourse.lab.icarma.exact import Certified
 from milp_recourse.lab.icarma.sampling import Wishes
 from milp_recourse.lab.icarma.settings import Settings
@@ -24,9 +24,6 @@ from milp_recourse.problem.population import Population
 
 ROUNDS, STREAM = 4, 9
 """How many times preferences are drawn for every train row; part of the seed of these draws."""
-
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

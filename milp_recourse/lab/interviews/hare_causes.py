@@ -7,8 +7,9 @@ labels, only the ways of change that ``real_columns.csv`` allows, and each recou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pandas as pd
 from milp_recourse.lab.interviews.hare_people import Setting, study
 from milp_recourse.lab.interviews.hare_tables import BUDGET, DATA, MAIN, METHODS, published, rows_of
 from milp_recourse.lab.recipe.real import SETS
-from milp_recourse.lab.run_table import grown
+from milp_recourse.lab.run_table import Key, filled
 from milp_recourse.preferences import Interview
 from milp_recourse.preferences.hare import FloatArray, boundary_points
 from milp_recourse.preferences.hare_dialogue import base_recourse
@@ -121,34 +122,32 @@ def run(
 ) -> list[Row]:
     """OUT/hare_causes.csv: a row of means per data set, change and seed, of ``people`` refused people; a
     tenth as many are asked by the package."""
-    with grown(out / "hare_causes.csv", COLUMNS, {}) as (rows, write):
-        done = {(row["data"], row["change"], row["seed"]) for row in rows}
-        for seed in range(seeds):
-            for data in DATA:
-                for name in (*CHANGES, ASKED):
-                    advance()
-                    if (data, name, str(seed)) in done or moot(data, CHANGES.get(name, {})):
-                        continue
-                    row: Row = {"data": data, "change": name, "seed": seed}
-                    if name == ASKED:
-                        recourse, refused = pipeline(data, seed, folder)
-                        those = [refused.iloc[[k]] for k in range(min(-(-people // 10), len(refused)))]
-                        measured = [asked(recourse, one, k) for k, one in enumerate(those)]
-                        sure = np.array([values for values in measured if values])
-                        values = [*sure.mean(axis=0)] if len(sure) else [float("nan")] * 6
-                        values[3:3], values[7:] = [""], [""]
-                        row |= {"people": len(sure), "levers": ""}
-                    else:
-                        how = replace(Setting(data, "network", seed), **CHANGES[name])
-                        found = study(how, folder, people)
-                        made = list(rows_of(how, found, "growing-spheres", MAIN))
-                        values = [one[measure] for measure in ("gtp", "gtd") for one in made]
-                        row |= {"people": made[0]["people"], "levers": int(found.crowd.free.sum())}
-                    shown = (v if isinstance(v, str) else f"{v:.5f}" for v in values)
-                    row |= dict(zip(COLUMNS[5:], shown, strict=True))
-                    write(row)
-                    rows.append(row)
-    return rows
+
+    def solved(cell: tuple[int, str, str], done: set[Key]) -> Iterator[Row]:
+        seed, data, name = cell
+        advance()
+        if (data, name, str(seed)) in done or moot(data, CHANGES.get(name, {})):
+            return
+        row: Row = {"data": data, "change": name, "seed": seed}
+        if name == ASKED:
+            recourse, refused = pipeline(data, seed, folder)
+            those = [refused.iloc[[k]] for k in range(min(-(-people // 10), len(refused)))]
+            measured = [asked(recourse, one, k) for k, one in enumerate(those)]
+            sure = np.array([values for values in measured if values])
+            values = [*sure.mean(axis=0)] if len(sure) else [float("nan")] * 6
+            values[3:3], values[7:] = [""], [""]
+            row |= {"people": len(sure), "levers": ""}
+        else:
+            how = replace(Setting(data, "network", seed), **CHANGES[name])
+            found = study(how, folder, people)
+            made = list(rows_of(how, found, "growing-spheres", MAIN))
+            values = [one[measure] for measure in ("gtp", "gtd") for one in made]
+            row |= {"people": made[0]["people"], "levers": int(found.crowd.free.sum())}
+        shown = (v if isinstance(v, str) else f"{v:.5f}" for v in values)
+        yield row | dict(zip(COLUMNS[5:], shown, strict=True))
+
+    cells = product(range(seeds), DATA, (*CHANGES, ASKED))
+    return filled(out / "hare_causes.csv", COLUMNS, {}, 3, dict(enumerate(cells)), solved)
 
 
 def summary(rows: list[Row]) -> list[Row]:

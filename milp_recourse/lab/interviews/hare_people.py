@@ -12,7 +12,6 @@ Encodings follow CARLA, which the paper uses: Pawelczyk et al. (2021), https://a
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from milp_recourse.lab.recipe.real import SETS, clean_gmsc
+from milp_recourse.lab.recipe.real import SETS, clean_gmsc, from_zip
 from milp_recourse.preferences.hare import FloatArray
 
 RADIUS = {"near": 0.2, "intermediate": 0.6, "far": 1.0}
@@ -145,8 +144,7 @@ def read(data: str, folder: Path, capped: bool) -> tuple[pd.DataFrame, pd.Series
         rows = rows.assign(length_of_stay=stay.dt.days.clip(lower=0)).dropna(subset=["length_of_stay"])
         wanted = rows["score_text"] != "High"
     else:
-        with zipfile.ZipFile(path) as archive, archive.open("cs-training.csv") as stream:
-            rows = pd.read_csv(stream, index_col=0).dropna()
+        rows = from_zip(path, "cs-training.csv", index_col=0).dropna()
         rows = clean_gmsc(rows) if capped else rows
         wanted = rows["SeriousDlqin2yrs"] == 0
     return rows, wanted.astype(int)

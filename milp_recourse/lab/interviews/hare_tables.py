@@ -12,7 +12,6 @@ place of one of the next round's candidates.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -26,7 +25,7 @@ from milp_recourse.formats import instance_from_dict
 from milp_recourse.lab.interviews.hare_bases import BASES, base_points
 from milp_recourse.lab.interviews.hare_people import FIXED, RADIUS, Crowd, Setting, Study, study, wishes
 from milp_recourse.lab.means import mean, sd
-from milp_recourse.lab.run_table import grown
+from milp_recourse.lab.run_table import Key, filled, read_rows
 from milp_recourse.preferences.hare import FloatArray, boundary_points, directions, far_apart
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.solve import solve
@@ -66,6 +65,10 @@ ABLATIONS = (
     *(Plan(p.method, p.budget, p.rounds, scale) for scale in ("near", "intermediate") for p in MAIN),
 )
 """Tables 2, 3, 5 and 6, of networks and the first three bases."""
+
+
+Cell = tuple[str, str, Sequence[Plan]]
+"""A model, a base, and what is tried with them."""
 
 
 def tournament(
@@ -189,33 +192,30 @@ def run(
     folder: Path, out: Path, people: int, seeds: int, advance: Callable[[], None] = lambda: None
 ) -> list[Row]:
     """OUT/hare.csv, row by row, of ``people`` refused people: tables 1 and 4, exact candidates, the rest."""
-    first = [(model, base, MAIN) for model in MODELS for base in BASES]
-    exact = [(model, "any", (Plan(EXACT, BUDGET, ROUNDS),)) for model in MODELS]
-    more = [("network", base, ABLATIONS) for base in BASES[:3]]
-    with grown(out / "hare.csv", COLUMNS, {}) as (rows, write):
-        done = {tuple(row[name] for name in (*KEYS, "seed")) for row in rows}
-        for jobs in (first, exact, more):
-            for seed, data in product(range(seeds), DATA):
-                fitted = dict[str, Study]()
-                for model, base, plans in jobs:
-                    how, cell = Setting(data, model, seed), (data, model, base)
-                    keys = [
-                        (*cell, p.scale, p.method, str(p.budget), str(p.rounds), str(seed)) for p in plans
-                    ]
-                    left = [p for p, key in zip(plans, keys, strict=True) if key not in done]
-                    if left and model not in fitted:
-                        fitted[model] = study(how, folder, people)
-                    for row in rows_of(how, fitted[model], base, left) if left else ():
-                        write(row)
-                        rows.append(row)
-                    advance()
-    return rows
+    first: Sequence[Cell] = [(model, base, MAIN) for model in MODELS for base in BASES]
+    exact: Sequence[Cell] = [(model, "any", (Plan(EXACT, BUDGET, ROUNDS),)) for model in MODELS]
+    more: Sequence[Cell] = [("network", base, ABLATIONS) for base in BASES[:3]]
+
+    def solved(part: tuple[Sequence[Cell], int, str], done: set[Key]) -> Iterator[Row]:
+        cells, seed, data = part
+        fitted = dict[str, Study]()
+        for model, base, plans in cells:
+            how, cell = Setting(data, model, seed), (data, model, base)
+            keys = [(*cell, p.scale, p.method, str(p.budget), str(p.rounds), str(seed)) for p in plans]
+            left = [p for p, key in zip(plans, keys, strict=True) if key not in done]
+            if left and model not in fitted:
+                fitted[model] = study(how, folder, people)
+            yield from rows_of(how, fitted[model], base, left) if left else ()
+            advance()
+
+    parts = product((first, exact, more), range(seeds), DATA)
+    return filled(out / "hare.csv", COLUMNS, {}, len(KEYS) + 1, dict(enumerate(parts)), solved)
 
 
 def published() -> dict[tuple[str, ...], Row]:
     """The printed means and deviations, by :data:`KEYS`."""
-    with Path(__file__).with_name("hare_published.csv").open(newline="", encoding="utf-8") as file:
-        return {tuple(row[name] for name in KEYS): row for row in csv.DictReader(file)}
+    rows = read_rows(Path(__file__).with_name("hare_published.csv"))
+    return {tuple(row[name] for name in KEYS): row for row in rows}
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:

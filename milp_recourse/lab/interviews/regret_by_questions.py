@@ -18,7 +18,7 @@ from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.lab.interviews.random_problems import random_problem
 from milp_recourse.lab.interviews.simulated_people import Person, random_weights
 from milp_recourse.lab.means import BOOTSTRAP, interval
-from milp_recourse.lab.run_table import grown
+from milp_recourse.lab.run_table import Key, filled
 from milp_recourse.preferences import Interview
 from milp_recourse.preferences.cost_parts import levers
 from milp_recourse.problem.instance import Instance
@@ -111,21 +111,18 @@ def _rating(someone: Person, lever: str) -> str:
 
 def run(out: Path, people: int, advance: Callable[[], None] = lambda: None) -> list[Row]:
     """Interview the first ``people`` of each problem by each method; OUT/regret.csv grows row by row."""
-    done, kept = set[tuple[str, str, str]](), list[Row]()
-    with grown(out / "regret.csv", COLUMNS, {}) as (rows, write):
-        kept += rows
-        done |= {(row["problem"], row["person"], row["method"]) for row in rows}
-        numbers = {name: people_of(name, 3 * people) for name in PROBLEMS}
-        for number, (name, persons) in product(range(people), numbers.items()):
-            person = next(persons, None)
-            for method in methods_for(name) if number < COMPARED else METHODS[:1]:
-                if person is not None and (name, str(person), method) not in done:
-                    found = one_person(name, person, method)
-                    for row in found:
-                        write(row)
-                    kept += found
-            advance()
-    return kept
+    numbers = {name: people_of(name, 3 * people) for name in PROBLEMS}
+
+    def solved(cell: tuple[int, str], done: set[Key]) -> Iterator[Row]:
+        number, name = cell
+        person = next(numbers[name], None)
+        for method in methods_for(name) if number < COMPARED else METHODS[:1]:
+            if person is not None and (name, str(person), method) not in done:
+                yield from one_person(name, person, method)
+        advance()
+
+    cells = product(range(people), PROBLEMS)
+    return filled(out / "regret.csv", COLUMNS, {}, 3, dict(enumerate(cells)), solved)
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:

@@ -34,10 +34,10 @@ from numpy.typing import NDArray
 from milp_recourse.formats import instance_from_dict, read_instance
 from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.write import result_part
-from milp_recourse.lab.recipe.files import sha256
+from milp_recourse.lab.recipe.files import write_model
 from milp_recourse.questions.alternatives import alternatives
 from milp_recourse.questions.solve import solve
-from milp_recourse.readers import read_sklearn_trees, to_json
+from milp_recourse.readers import read_sklearn_trees
 
 EDUCATION = (
     ("no diploma", 0.09, 0.0),
@@ -199,8 +199,7 @@ def write_credit(folder: Path, seed: int = 0, settings: CreditSettings | None = 
     cut = int(0.8 * len(inputs))
     tree = DecisionTreeClassifier(max_leaf_nodes=settings.leaves, random_state=seed)
     tree.fit(inputs[:cut], profiles.approved[:cut])
-    write_json(to_json(read_sklearn_trees(tree)), folder / "tree.json")
-    entry = {"path": "tree.json", "sha256": sha256(folder / "tree.json")}
+    entry = write_model(read_sklearn_trees(tree), folder / "tree.json")
     denied = profiles.rows[cut:][tree.predict(inputs[cut:]) == 0]
     nearest: dict[str, Any] = {}
     for k in range(settings.applicants):

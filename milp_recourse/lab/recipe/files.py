@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from milp_recourse.formats.strict_json import read_json, write_json
+from milp_recourse.readers import to_json
 
 
 def kept(path: Path, make: Callable[[], Any]) -> Any:
@@ -26,6 +27,12 @@ def write_instance(path: Path, content: dict[str, Any]) -> None:
         if reference is not None and old == content:
             content = content | {"reference": reference}
     write_json(content, path)
+
+
+def write_model(model: Any, path: Path) -> dict[str, str]:
+    """Write a classifier; return how files of the same folder name it."""
+    write_json(to_json(model), path)
+    return {"path": path.name, "sha256": sha256(path)}
 
 
 def sha256(path: Path) -> str:

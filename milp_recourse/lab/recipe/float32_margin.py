@@ -24,7 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from milp_recourse.lab.recipe.training import Array, deployed_logits
+from milp_recourse.lab.arrays import FloatArray
+from milp_recourse.lab.recipe.training import deployed_logits
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.network import ReluNetwork
 
@@ -70,7 +71,7 @@ class MarginChoice:
         }
 
 
-def forward_error_bound(network: ReluNetwork, low: Array, high: Array) -> Array:
+def forward_error_bound(network: ReluNetwork, low: FloatArray, high: FloatArray) -> FloatArray:
     """Bound |float32 logit - exact logit| over boxes of raw inputs.
 
     Parameters
@@ -80,7 +81,7 @@ def forward_error_bound(network: ReluNetwork, low: Array, high: Array) -> Array:
 
     Returns
     -------
-    Array
+    FloatArray
         Logit units, shape (...); see the module's formula.
     """
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
@@ -103,7 +104,7 @@ def forward_error_bound(network: ReluNetwork, low: Array, high: Array) -> Array:
 
 
 def subdivided_error_bound(
-    network: ReluNetwork, low: Array, high: Array, target: float, boxes: int = 400_000
+    network: ReluNetwork, low: FloatArray, high: FloatArray, target: float, boxes: int = 400_000
 ) -> float:
     """The bound over one box, improved by halving the box until the bound of every part is below ``target``.
 
@@ -142,7 +143,7 @@ def subdivided_error_bound(
 
 
 def observed_error(
-    network: ReluNetwork, low: Array, high: Array, points: int, rng: np.random.Generator
+    network: ReluNetwork, low: FloatArray, high: FloatArray, points: int, rng: np.random.Generator
 ) -> float:
     """Largest |float32 logit - exact logit| at uniform random points of the box.
 
@@ -159,7 +160,7 @@ def observed_error(
 
 def margin_over(
     network: ReluNetwork,
-    box: tuple[Array, Array],
+    box: tuple[FloatArray, FloatArray],
     points: int,
     rng: np.random.Generator,
     boxes: int = 400_000,

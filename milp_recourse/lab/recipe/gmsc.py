@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from milp_recourse.elicitation.schemes import CostProfile, cut, named_weights, sample_rankings
 from milp_recourse.formats import read_population, scm_to_dict
@@ -24,8 +23,9 @@ from milp_recourse.formats.schema_classifiers import StatedClassifier
 from milp_recourse.formats.schema_scm import scm_of_dict
 from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.validate import Known, validate
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.icarma.relu_fit import ReluTraining, fit_relu
-from milp_recourse.lab.recipe.files import kept, sha256
+from milp_recourse.lab.recipe.files import kept, write_model
 from milp_recourse.lab.recipe.float32_margin import margin_over
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
 from milp_recourse.lab.recipe.learned_scm import equation_training, fit_scm
@@ -36,8 +36,6 @@ from milp_recourse.problem.result import Status
 from milp_recourse.problem.scm import Link, StructuralCausalModel, linked, unlinked
 from milp_recourse.questions.solve import solve
 from milp_recourse.readers import to_json
-
-FloatArray = NDArray[np.float64]
 
 DECISION = ReluTraining((32, 32), epochs=30)
 """The published architecture, batch size and rate (Adam); the number of epochs is ours."""
@@ -184,7 +182,7 @@ def population(
     A change of a lever costs its square in units of the width of ``bounds``: with the train rows' extremes
     as bounds, this is the paper's distance between rows that are scaled to [0, 1].
     """
-    write_json(to_json(network), folder / "classifier.json")
+    entry = write_model(network, folder / "classifier.json")
     pd.DataFrame(rows, columns=FEATURES).to_csv(folder / "applicants.csv", index=False, lineterminator="\n")
     rng = np.random.default_rng([seed, 1])
     margin = margin_over(network, reachable_box(rows, scm, bounds), POINTS, rng, boxes=20_000)
@@ -201,7 +199,7 @@ def population(
             "description": description,
             "features": features,
             "scm": scm_to_dict(scm),
-            "classifier": {"path": "classifier.json", "sha256": sha256(folder / "classifier.json")},
+            "classifier": entry,
             "accept": {"at_least": 0, "margin": margin.margin},
             "factuals": {"csv": "applicants.csv"},
             "preferences": {"actionable": list(LEVERS)} if preferences is None else list(preferences),

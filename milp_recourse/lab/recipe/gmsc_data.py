@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.recipe.loan_rows import Split
-from milp_recourse.lab.recipe.real import clean_gmsc
+from milp_recourse.lab.recipe.real import clean_gmsc, from_zip
 
 LABEL = "SeriousDlqin2yrs"
 
@@ -95,8 +95,7 @@ def read_gmsc(path: Path, seed: int = 0) -> GmscData:
         )
     try:
         if path.suffix == ".zip":
-            with zipfile.ZipFile(path) as archive, archive.open("cs-training.csv") as stream:
-                table = pd.read_csv(stream, index_col=0)
+            table = from_zip(path, "cs-training.csv", index_col=0)
         else:
             table = pd.read_csv(path, index_col=0)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:

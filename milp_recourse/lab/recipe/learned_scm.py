@@ -14,14 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.icarma.relu_fit import ReluTraining, fit_relu
 from milp_recourse.problem.expression import Constant, Expression, NetworkOutput, Variable
 from milp_recourse.problem.noise import Mixture, Normal
 from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel, unlinked
-
-FloatArray = NDArray[np.float64]
 
 PARTS = 8
 """Normals in a mixture."""

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE as ACTIONABLE
 from milp_recourse.elicitation.schemes import CostProfile, cut, named_weights, sample_rankings
 from milp_recourse.formats.strict_json import write_json
-from milp_recourse.lab.recipe.files import sha256, write_instance
+from milp_recourse.lab.arrays import FloatArray
+from milp_recourse.lab.recipe.files import write_instance, write_model
 from milp_recourse.lab.recipe.float32_margin import MarginChoice, margin_over
 from milp_recourse.lab.recipe.loan_rows import RELEASED_SIZES, LoanData, sample_loan
-from milp_recourse.lab.recipe.training import Array, Training, deployed_logits, train_network
+from milp_recourse.lab.recipe.training import Training, deployed_logits, train_network
 from milp_recourse.lab.run_table import write_table
 from milp_recourse.problem.loan import FEATURES
 from milp_recourse.problem.network import ReluNetwork
-from milp_recourse.readers import to_json
 
 PROFILE = CostProfile.named("linear", w_min=1.0, w_max=7.0)
 """Weights of the ranked applicants: linear from 1 (rank 1) to 7 (iCARMA paper, figure 2)."""
@@ -124,13 +124,13 @@ def write_loan(
     if settings.attempts > 1:
         _write_attempts(out / "attempts.csv", seed, data, networks)
     model = describe(data, network, settings.points, np.random.default_rng([seed, 1]))
-    write_json(to_json(network), out / "classifier.json")
+    entry = write_model(network, out / "classifier.json")
     rankings = sample_rankings("uniform", settings.applicants, np.random.default_rng([seed, 2]))
     for index, row in enumerate(model.refused[: settings.applicants]):
         content = _applicant(index, int(row), data, model, rankings[index])
-        content["classifier"] = {"path": "classifier.json", "sha256": sha256(out / "classifier.json")}
+        content["classifier"] = entry
         write_instance(out / f"loan_{index:03d}.json", content)
-    _write_population(out, data, model, settings.printed)
+    _write_population(out, data, model, entry, settings.printed)
     report = _report(seed, settings, data, model)
     write_json(report, out / "report.json")
     return report
@@ -145,7 +145,7 @@ def describe(data: LoanData, network: ReluNetwork, points: int, rng: np.random.G
 
 
 def lever_ranges(
-    train: Array, network: ReluNetwork
+    train: FloatArray, network: ReluNetwork
 ) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
     """Bounds and scales of the actionable features, as :class:`LoanModel` has them."""
     negative = train[deployed_logits(network, train) < 0]
@@ -156,7 +156,9 @@ def lever_ranges(
     return low, high, scale
 
 
-def reachable_box(rows: Array, low: dict[str, float], high: dict[str, float]) -> tuple[Array, Array]:
+def reachable_box(
+    rows: FloatArray, low: dict[str, float], high: dict[str, float]
+) -> tuple[FloatArray, FloatArray]:
     """A box that contains every counterfactual of the rows under actions within bounds.
 
     Features that are acted on lie in their bounds. Others keep their value or follow: duration moves with
@@ -193,7 +195,7 @@ def applicant_design(index: int) -> tuple[int, bool, bool]:
     return count, ranked, plausible
 
 
-def _applicant(index: int, row: int, data: LoanData, model: LoanModel, ranks: Array) -> dict[str, Any]:
+def _applicant(index: int, row: int, data: LoanData, model: LoanModel, ranks: FloatArray) -> dict[str, Any]:
     """The content of one instance file; the ranking chooses the actionable features and, where
     :func:`applicant_design` says ranked, their weights."""
     count, ranked, plausible = applicant_design(index)
@@ -212,7 +214,9 @@ def _applicant(index: int, row: int, data: LoanData, model: LoanModel, ranks: Ar
     return content
 
 
-def _write_population(out: Path, data: LoanData, model: LoanModel, printed: bool) -> None:
+def _write_population(
+    out: Path, data: LoanData, model: LoanModel, entry: dict[str, str], printed: bool
+) -> None:
     refused = pd.DataFrame(data.test.rows[model.refused], columns=FEATURES).astype({"gender": int})
     refused.to_csv(out / "refused.csv", index=False, lineterminator="\n")
     words = f"All {len(model.refused)} refused test rows: four actionable, constant weights, plausible."
@@ -220,7 +224,7 @@ def _write_population(out: Path, data: LoanData, model: LoanModel, printed: bool
     content["scm"] = {"name": "loan-as-printed" if printed else "loan"}
     content |= {
         "format": "milp-recourse/population-1",
-        "classifier": {"path": "classifier.json", "sha256": sha256(out / "classifier.json")},
+        "classifier": entry,
         "factuals": {"csv": "refused.csv"},
         "preferences": {"actionable": list(ACTIONABLE)},
     }
@@ -264,7 +268,7 @@ def _row(data: LoanData, row: int) -> list[float]:
     return [int(values[0]), *values[1:]]
 
 
-def _hull(values: Array, low: float, high: float) -> Array:
+def _hull(values: FloatArray, low: float, high: float) -> FloatArray:
     return np.array([min(values.min(), low), max(values.max(), high)])
 
 

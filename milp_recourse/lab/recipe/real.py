@@ -12,13 +12,12 @@ https://doi.org/10.24432/C5NC77; COMPAS: Larson et al. (2016), ProPublica; Give 
 
 from __future__ import annotations
 
-import csv
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +27,8 @@ from milp_recourse.errors import BadInput
 from milp_recourse.formats.strict_json import write_json
 from milp_recourse.formats.write import population_to_dict
 from milp_recourse.lab.known import known
-from milp_recourse.lab.recipe.files import sha256
+from milp_recourse.lab.recipe.files import write_model
+from milp_recourse.lab.run_table import read_rows
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.features import Feature, Kind, Monotone
 from milp_recourse.problem.forest import TreeEnsemble
@@ -36,7 +36,7 @@ from milp_recourse.problem.instance import Acceptance, Instance, Preferences
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.scm import StructuralCausalModel, independent
-from milp_recourse.readers import read_sklearn_trees, to_json
+from milp_recourse.readers import read_sklearn_trees
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class DataSet:
     columns: Mapping[str, Column]
 
 
-def _from_zip(path: Path, member: str, **how: Any) -> pd.DataFrame:
+def from_zip(path: Path, member: str, **how: Any) -> pd.DataFrame:
+    """A table in an archive, read as pandas is told."""
     with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
         table: pd.DataFrame = pd.read_csv(stream, **how)
         return table
@@ -90,12 +91,12 @@ LATE = (
 
 
 def _adult(path: Path) -> tuple[pd.DataFrame, pd.Series]:
-    rows = _from_zip(path, "adult.data", names=list(ADULT), skipinitialspace=True, na_values="?").dropna()
+    rows = from_zip(path, "adult.data", names=list(ADULT), skipinitialspace=True, na_values="?").dropna()
     return rows, rows["income"] == ">50K"
 
 
 def _compas(path: Path) -> tuple[pd.DataFrame, pd.Series]:
-    rows = _from_zip(path, "compas-scores-two-years.csv")
+    rows = from_zip(path, "compas-scores-two-years.csv")
     return rows, rows["two_year_recid"] == 0
 
 
@@ -105,7 +106,7 @@ def _german(path: Path) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def _gmsc(path: Path) -> tuple[pd.DataFrame, pd.Series]:
-    rows = clean_gmsc(_from_zip(path, "cs-training.csv", index_col=0))
+    rows = clean_gmsc(from_zip(path, "cs-training.csv", index_col=0))
     return rows, rows["SeriousDlqin2yrs"] == 0
 
 
@@ -124,13 +125,11 @@ def clean_gmsc(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _columns(name: str) -> dict[str, Column]:
     """The columns of a data set, from ``real_columns.csv``."""
-    with Path(__file__).with_name("real_columns.csv").open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["set"] == name]
+    rows = read_rows(Path(__file__).with_name("real_columns.csv"))
     return {
-        row["column"]: Column(
-            cast(Kind, row["kind"]), row["actionable"] == "yes", cast(Monotone, row["monotone"] or None)
-        )
+        row["column"]: Column(row["kind"], row["actionable"] == "yes", row["monotone"] or None)
         for row in rows
+        if row["set"] == name
     }
 
 
@@ -261,8 +260,7 @@ def write_real(
     chosen = [
         table.problem(row, "l1", independent(names), forest, accept, name) for row in refused[:applicants]
     ]
-    write_json(to_json(forest), folder / "forest.json")
-    entry = {"path": "forest.json", "sha256": sha256(folder / "forest.json")}
+    entry = write_model(forest, folder / "forest.json")
     people = Population(chosen[0], [one.factual for one in chosen], tuple(one.preferences for one in chosen))
     content = population_to_dict(people)
     write_json(content | {"classifier": entry}, folder / "population.json")

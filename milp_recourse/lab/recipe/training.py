@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.errors import RecourseError
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.recipe.loan_rows import Split
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.readers.standardisation import standardised
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -76,12 +75,12 @@ def train_network(
     return standardised(ReluNetwork.from_layers(layers), mean, sd, dtype="float32")
 
 
-Layers = list[tuple[Array, Array]]
+Layers = list[tuple[FloatArray, FloatArray]]
 """Weight (out, in) and bias of each layer."""
 
 
 def _by_sklearn(
-    rows: Array, labels: NDArray[np.int64], seed: int, settings: Training, on_epoch: Callable[[], None]
+    rows: FloatArray, labels: NDArray[np.int64], seed: int, settings: Training, on_epoch: Callable[[], None]
 ) -> Layers:
     try:
         from sklearn.neural_network import MLPClassifier
@@ -105,7 +104,7 @@ def _by_sklearn(
 
 
 def _by_torch(
-    rows: Array, labels: NDArray[np.int64], seed: int, settings: Training, on_epoch: Callable[[], None]
+    rows: FloatArray, labels: NDArray[np.int64], seed: int, settings: Training, on_epoch: Callable[[], None]
 ) -> Layers:
     try:
         import torch
@@ -132,6 +131,6 @@ def _by_torch(
     return [(part.weight.detach().numpy(), part.bias.detach().numpy()) for part in layers]
 
 
-def deployed_logits(network: ReluNetwork, rows: Array) -> Array:
+def deployed_logits(network: ReluNetwork, rows: FloatArray) -> FloatArray:
     """The deployed network's logits of raw rows, shape (n, inputs) -> (n,), computed row by row."""
     return np.array([network.deployed_logit(row) for row in rows])

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.means import bootstrap, interval, mean
 from milp_recourse.lab.studies.paper_cells import Draws, Problem
 from milp_recourse.lab.studies.tables import Served
-
-Array = NDArray[np.float64]
 
 GROUPS = ("female, white", "female, non-white", "male, white", "male, non-white")
 """Gender 0 is taken for female: the equations give gender 1 the higher income, and the paper's costs are
@@ -69,7 +68,7 @@ def scenario_rows(
 
 
 def _of(
-    mine: Served, who: NDArray[np.bool_], ceiling: Array, method: str, rng: np.random.Generator
+    mine: Served, who: NDArray[np.bool_], ceiling: FloatArray, method: str, rng: np.random.Generator
 ) -> dict[str, Any]:
     """Means of one group, their bootstrap samples, and certified bounds of the mean cost."""
     served = who & mine.served
@@ -112,7 +111,7 @@ def _difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, A
     return row
 
 
-def bounds_of_mean(lower: Array, upper: Array, certain: NDArray[np.bool_]) -> tuple[float, float]:
+def bounds_of_mean(lower: FloatArray, upper: FloatArray, certain: NDArray[np.bool_]) -> tuple[float, float]:
     """The least and the largest possible mean cost over the applicants who have recourse.
 
     Parameters
@@ -126,7 +125,7 @@ def bounds_of_mean(lower: Array, upper: Array, certain: NDArray[np.bool_]) -> tu
     return _extreme(lower, certain, 1.0), _extreme(upper, certain, -1.0)
 
 
-def _extreme(values: Array, certain: NDArray[np.bool_], sign: float) -> float:
+def _extreme(values: FloatArray, certain: NDArray[np.bool_], sign: float) -> float:
     """The least (sign 1) or largest (-1) mean: open ones are added, the most extreme first, as long as they
     move the mean in that direction."""
     chosen = list(sign * values[certain])
@@ -138,7 +137,7 @@ def _extreme(values: Array, certain: NDArray[np.bool_], sign: float) -> float:
     return sign * total / count if count else float("nan")
 
 
-def largest_costs(draws: Draws, problems: list[Problem]) -> Array:
+def largest_costs(draws: Draws, problems: list[Problem]) -> FloatArray:
     """The cost of the most expensive action within each applicant's mask: no optimum costs more."""
     template, x = draws.population.template, draws.population.factuals
     ceiling = np.zeros(len(problems))

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.means import mean
 from milp_recourse.lab.run_table import write_table
 from milp_recourse.lab.studies.amortised import Networks
@@ -31,8 +32,6 @@ from milp_recourse.lab.studies.paper_cells import SCENARIOS, TABLES, Cell, Draws
 from milp_recourse.lab.studies.report import write_page
 from milp_recourse.lab.studies.tables import served
 from milp_recourse.problem.population import Population
-
-Array = NDArray[np.float64]
 
 MASKS = (LOAN_ACTIONABLE, *combinations(LOAN_ACTIONABLE, 2))
 """All four features, then every pair."""
@@ -59,10 +58,10 @@ class Offers:
 
     name: str
     served: NDArray[np.bool_]
-    cost: Array
-    log_density: Array
+    cost: FloatArray
+    log_density: FloatArray
 
-    def of(self, mask: NDArray[np.int64]) -> Array:
+    def of(self, mask: NDArray[np.int64]) -> FloatArray:
         """``served``, ``cost`` and ``log_density`` for each applicant's mask, shape (3, n)."""
         mine = np.arange(len(mask)), mask
         return np.stack([self.served[mine].astype(float), self.cost[mine], self.log_density[mine]])
@@ -96,7 +95,7 @@ def amortised_offers(population: Population, networks: Networks) -> Offers:
     return _offers(f"iCARMA {networks.name}", by_mask)
 
 
-def _offers(name: str, by_mask: Sequence[tuple[NDArray[np.bool_], Array, Array]]) -> Offers:
+def _offers(name: str, by_mask: Sequence[tuple[NDArray[np.bool_], FloatArray, FloatArray]]) -> Offers:
     """Offers from (served, cost, log density) of every mask; both numbers become 0 where not served."""
     given, cost, density = (np.array(part).T for part in zip(*by_mask, strict=True))
     return Offers(name, given, np.where(given, cost, 0.0), np.where(given, density, 0.0))
@@ -109,7 +108,7 @@ def masks_of(draws: Draws, cell: Cell) -> NDArray[np.int64]:
     return np.array([known[tuple(row)] for row in can.tolist()])
 
 
-def differences(member: Array, offered: Array) -> Array:
+def differences(member: FloatArray, offered: FloatArray) -> FloatArray:
     """Gaps of the three measures between groups, shape (measures, gaps, draws).
 
     Parameters
@@ -123,11 +122,11 @@ def differences(member: Array, offered: Array) -> Array:
     served = offered[0]
     size, count = member.sum(axis=-1), member @ served
     with np.errstate(invalid="ignore", divide="ignore"):
-        means: Array = np.stack([count / size, member @ offered[1] / count, member @ offered[2] / count])
+        means: FloatArray = np.stack([count / size, member @ offered[1] / count, member @ offered[2] / count])
     return means[:, 0] - means[:, 1]
 
 
-def sides(female: NDArray[np.bool_], white: NDArray[np.bool_]) -> Array:
+def sides(female: NDArray[np.bool_], white: NDArray[np.bool_]) -> FloatArray:
     """Who is in the first and in the second group of each of :data:`GAPS`, as 0 and 1: shape (2, gaps, n)."""
     one = (female, ~white, female & ~white)
     other = (~female, white, ~female & white)
@@ -149,9 +148,9 @@ class Drawn:
     draw: int
     scenario: str
     method: str
-    gap: Array
-    resampled: Array
-    p: Array
+    gap: FloatArray
+    resampled: FloatArray
+    p: FloatArray
 
 
 def study(
@@ -182,7 +181,7 @@ def study(
         advance()
 
 
-def _permuted(female: NDArray[np.bool_], white: NDArray[np.bool_], rng: np.random.Generator) -> Array:
+def _permuted(female: NDArray[np.bool_], white: NDArray[np.bool_], rng: np.random.Generator) -> FloatArray:
     """:func:`sides` with permuted labels, shape (2, gaps, permutations, n).
 
     For the gap by gender, gender is permuted among all; for the gap by race, race within each gender; for the

@@ -9,15 +9,14 @@ from typing import Any, get_args
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from milp_recourse.elicitation.schemes import CostProfile, ProfileName, Scores
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.studies.fairness import GAPS, GROUPS
 from milp_recourse.lab.studies.paper_cells import SCENARIOS
 from milp_recourse.lab.studies.tables import Served
 from milp_recourse.reports.drawing import draw_shares, draw_violins, panels, save
 
-Array = NDArray[np.float64]
 COLOURS = {"published": "#9a9a9a", "grid": "#d98b3a", "certified": "#2c6fb0"}
 OTHERS = ("#5b5b5b", "#7fb069", "#3f7d3a", "#b07fc4", "#6a3d8a", "#c25b56", "#e3b23c")
 """Colours of iCARMA's rows: the printed one first, then networks trained here."""
@@ -100,7 +99,7 @@ def _coloured(methods: Sequence[str]) -> dict[str, str]:
     return COLOURS | dict(zip(others, OTHERS[1:], strict=False))
 
 
-def densities(factual: Array, by_count: Mapping[str, Mapping[str, Served]], path: Path) -> None:
+def densities(factual: FloatArray, by_count: Mapping[str, Mapping[str, Served]], path: Path) -> None:
     """Draw figure 3: log densities of factuals and of counterfactuals, by number of features and method."""
     methods = list(next(iter(by_count.values())))
     colours = _coloured(methods)

@@ -7,13 +7,13 @@ table 5 trains on reverse-causal preferences. No computation uses these numbers.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from milp_recourse.lab.run_table import read_rows
 from milp_recourse.lab.studies.paper_cells import Cell
 
 Method = Literal["oracle", "iCARMA"]
@@ -38,8 +38,8 @@ class Published:
 @cache
 def printed(data: str, method: Method) -> tuple[tuple[dict[str, str], Published], ...]:
     """The rows about a data set and a method: the columns of ``published.csv`` as text, and the numbers."""
-    with Path(__file__).with_suffix(".csv").open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if (row["data"], row["method"]) == (data, method)]
+    every = read_rows(Path(__file__).with_suffix(".csv"))
+    rows = [row for row in every if (row["data"], row["method"]) == (data, method)]
     names = ("validity", "plausibility", "cost", "cost_sd", "hap")
     return tuple((row, Published(*(float(row[n]) if row[n] else None for n in names))) for row in rows)  # type: ignore[arg-type]
 

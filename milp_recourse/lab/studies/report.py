@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 from jinja2 import FileSystemLoader
 from markupsafe import Markup
 
+from milp_recourse.lab.run_table import read_rows
 from milp_recourse.reports.pages.shell import templates
 
 Row = Mapping[str, Any]
@@ -21,8 +21,8 @@ Row = Mapping[str, Any]
 
 def _words(kind: str) -> dict[str, str]:
     """The texts of one kind in ``report_words.csv``, by name."""
-    with Path(__file__).with_name("report_words.csv").open(newline="", encoding="utf-8") as file:
-        return {row["name"]: row["words"] for row in csv.DictReader(file) if row["kind"] == kind}
+    rows = read_rows(Path(__file__).with_name("report_words.csv"))
+    return {row["name"]: row["words"] for row in rows if row["kind"] == kind}
 
 
 TITLES = _words("title")

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.means import mean, quantile, ratio, sd
 from milp_recourse.lab.studies.kept_answers import METHODS, Answer
 from milp_recourse.lab.studies.paper_cells import Cell, Draws, Problem
 from milp_recourse.lab.studies.published import published
 from milp_recourse.problem.result import gap_tolerance
-
-Array = NDArray[np.float64]
 
 VALIDITY_WITHIN, COST_WITHIN = 0.05, 0.20
 """A row counts as ``within`` if it differs from the printed one by at most this. The classifier differs from
@@ -59,21 +58,21 @@ class Served:
     """
 
     served: NDArray[np.bool_]
-    optimised: Array
-    unweighted: Array
-    log_density: Array
-    gain: Array
-    learned_gain: Array
+    optimised: FloatArray
+    unweighted: FloatArray
+    log_density: FloatArray
+    gain: FloatArray
+    learned_gain: FloatArray
     hard: NDArray[np.bool_]
     hard_large: NDArray[np.bool_]
     holds: NDArray[np.bool_]
-    lower_bound: Array
+    lower_bound: FloatArray
     status: NDArray[np.str_]
-    seconds: Array
-    counterfactuals: Array
+    seconds: FloatArray
+    counterfactuals: FloatArray
 
 
-Density = Callable[[Array], Array]
+Density = Callable[[FloatArray], FloatArray]
 """From rows to their log densities, shape (n, d) -> (n,)."""
 
 LARGE = 0.05
@@ -203,7 +202,7 @@ def grid_row(target: str, cell: Cell, draws: Draws, known: Mapping[Problem, Answ
     return next(row for row in table(target, cell, mine, mine) if row["method"] == "grid")
 
 
-def density_rows(cell: Cell, factual: Array, sides: Mapping[str, Served]) -> list[dict[str, Any]]:
+def density_rows(cell: Cell, factual: FloatArray, sides: Mapping[str, Served]) -> list[dict[str, Any]]:
     """Figure 3 in numbers: for each method, quartiles of the log density of its counterfactuals, and of the
     factual values of the same people."""
     rows = []

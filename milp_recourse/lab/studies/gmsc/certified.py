@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.gap.paper_settings import Setting, draw, settings_of
+from milp_recourse.lab.measured import with_seconds
 from milp_recourse.lab.recipe.gmsc_data import LEVERS
 from milp_recourse.lab.studies.kept_answers import Answer, AnswerFile
 from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve
-
-FloatArray = NDArray[np.float64]
 
 SETTINGS = settings_of("gmsc")
 """The paper's rows about Give Me Some Credit, with the numbers that it reports."""
@@ -52,9 +51,8 @@ def solve_missing(
         solved(todo[0])
     with file.writing() as keep:
         for problem in todo:
-            start = time.process_time()
-            answer = solved(problem)
-            keep(problem, replace(answer, seconds=time.process_time() - start, time_limit=time_limit))
+            answer, seconds = with_seconds(partial(solved, problem))
+            keep(problem, replace(answer, seconds=seconds, time_limit=time_limit))
             advance()
 
 

@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS, PARENTS, GmscData, dequantised
 from milp_recourse.problem.scm import StructuralCausalModel
-
-FloatArray = NDArray[np.float64]
 
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Each lever is set to these quantiles of its values in the train rows."""

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.recipe.gmsc_data import COUNTS, FEATURES
 from milp_recourse.lab.studies.gmsc.fidelity import Fidelity
 from milp_recourse.lab.studies.gmsc.gmsc_tables import MethodsCompared
 from milp_recourse.reports.drawing import draw_shares, draw_violins, panels, save
 
-Array = NDArray[np.float64]
 COLOURS = {"data": "0.6", "spline flow": "C1", "SCM": "C0"}
 METHOD_COLOURS = {"certified": "C0", "iCARMA, flow": "C1", "iCARMA, equations": "C2"}
 
@@ -102,8 +101,8 @@ def marginals(found: Fidelity, path: Path) -> None:
 
 def log_densities(
     compared: Mapping[str, MethodsCompared],
-    density: Mapping[tuple[str, str], Array],
-    factual: Array,
+    density: Mapping[tuple[str, str], FloatArray],
+    factual: FloatArray,
     path: Path,
 ) -> None:
     """Draw figure 8: log densities under the flow of factuals and counterfactuals, by setting and method."""

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from milp_recourse.lab.arrays import BoolArray, FloatArray
 from milp_recourse.lab.gap.paper_settings import Setting, draw
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.icarma_model import Recommender
@@ -23,9 +24,6 @@ from milp_recourse.lab.studies.kept_answers import Answer
 from milp_recourse.lab.studies.paper_cells import Problem
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import gap_tolerance
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

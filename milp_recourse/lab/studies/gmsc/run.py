@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pandas as pd
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.strict_json import read_json, write_json
+from milp_recourse.lab.measured import with_seconds
 from milp_recourse.lab.recipe.files import kept
 from milp_recourse.lab.recipe.gmsc import CHOSEN, FORMS
 from milp_recourse.lab.recipe.gmsc_data import GmscData, read_gmsc
@@ -164,10 +165,10 @@ def _sizes(fitted: Learned, results: Path, time_limit: float, advance: Callable[
             if (units, str(k)) in done:
                 yield None
                 continue
-            start = time.process_time()
-            result = solve(replace(first[k], scm=fitted.scms[units]), "bab", time_limit)
+            own = replace(first[k], scm=fitted.scms[units])
+            result, seconds = with_seconds(partial(solve, own, "bab", time_limit))
             row = {"units": units, "applicant": k, "status": result.status.value, "cost": result.cost}
-            yield row | {"seconds": f"{time.process_time() - start:.4g}"}
+            yield row | {"seconds": f"{seconds:.4g}"}
             advance()
 
     table = results / "sizes.csv"
