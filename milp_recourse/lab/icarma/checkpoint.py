@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from milp_recourse.errors import BadInput
+from milp_recourse.formats.strict_json import write_whole
 from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.icarma_model import Recommender
 from milp_recourse.lab.icarma.refine import Demands
@@ -25,11 +26,9 @@ FORMAT = "milp-recourse/icarma-1"
 
 def write_arrays(path: Path, arrays: Mapping[str, Any], about: Mapping[str, Any]) -> None:
     """Write arrays and a JSON object ``about`` them to an .npz file, completely or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".part")
-    with unfinished.open("wb") as file:
-        np.savez_compressed(file, about=np.array(json.dumps(dict(about))), **arrays)
-    os.replace(unfinished, path)
+    content = BytesIO()
+    np.savez_compressed(content, about=np.array(json.dumps(dict(about))), **arrays)
+    write_whole(content.getvalue(), path)
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

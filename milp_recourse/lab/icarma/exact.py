@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.lab.icarma.checkpoint import write_arrays
 from milp_recourse.lab.icarma.sampling import Wishes
+from milp_recourse.lab.measured import measured
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, gap_tolerance
@@ -70,6 +71,10 @@ class Exact:
         return served & ((self.served & cheaper) | self.impossible)
 
 
+_KEPT = ("index", "weights", "sides", "status", "numbers")
+"""The arrays of a file of results."""
+
+
 class _Problem(NamedTuple):
     """An applicant with weights (0 if not actionable) and allowed directions (1 up, -1 down, 0 both)."""
 
@@ -109,7 +114,7 @@ class Certified:
         self._known: dict[bytes, tuple[_Problem, str, NDArray[np.float64]]] = {}
         if self.path.exists():
             with np.load(self.path, allow_pickle=False) as file:
-                columns = (file[name] for name in ("index", "weights", "sides", "status", "numbers"))
+                columns = (file[name] for name in _KEPT)
                 for index, weights, sides, status, numbers in zip(*columns, strict=True):
                     problem = _Problem(int(index), weights, sides)
                     self._known[problem.key] = (problem, str(status), numbers)
@@ -130,16 +135,17 @@ class Certified:
             factuals = [self.people.factuals[problem.applicant] for problem in part]
             preferences = tuple(self._preferences(one) for one in part)
             problems = Population(self.people.template, factuals, preferences)
-            results, clock = [], time.process_time()
-            for result in solve_population(problems, "bab", self.time_limit, jobs=self.jobs):
-                results.append(result)
-                advance()
-            share = 1.0  # factor from wall to processor seconds, since other processes lengthen wall time
-            if self.jobs == 1:
-                share = (time.process_time() - clock) / max(1e-9, sum(one.seconds for one in results))
-            for problem, result in zip(part, results, strict=True):
-                self._known[problem.key] = (problem, result.status.value, self._numbers(result, share))
+            results = self._told(problems, advance)
+            # processor seconds where they are those of this process: others lengthen wall time
+            timed = measured(results) if self.jobs == 1 else [(one, one.seconds) for one in results]
+            for problem, (result, seconds) in zip(part, timed, strict=True):
+                self._known[problem.key] = (problem, result.status.value, self._numbers(result, seconds))
             self._save()
+
+    def _told(self, people: Population, advance: Callable[[], None]) -> Iterator[Result]:
+        for result in solve_population(people, "bab", self.time_limit, jobs=self.jobs):
+            yield result
+            advance()
 
     def of(self, wishes: Wishes) -> Exact:
         """The results for every applicant with these preferences; :meth:`solve` must have been called."""
@@ -161,27 +167,16 @@ class Certified:
                 ranges[name] = (x, max(x, high)) if side > 0 else (min(x, low), x)
         return Preferences(tuple(weights), weights, ranges)
 
-    def _numbers(self, result: Result, share: float) -> NDArray[np.float64]:
+    def _numbers(self, result: Result, seconds: float) -> NDArray[np.float64]:
         action = result.action or {}
-        values: list[float | int | str | None] = [result.cost, result.lower_bound, result.seconds * share]
+        values: list[float | int | str | None] = [result.cost, result.lower_bound, seconds]
         values += [action.get(f) for f in self.levers]
         return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
 
     def _save(self) -> None:
         problems, status, numbers = zip(*self._known.values(), strict=True)
-        index, weights, sides = zip(*problems, strict=True)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = self.path.with_suffix(".part")
-        with unfinished.open("wb") as file:
-            np.savez_compressed(
-                file,
-                index=np.array(index),
-                weights=np.array(weights),
-                sides=np.array(sides),
-                status=np.array(status),
-                numbers=np.array(numbers),
-            )
-        unfinished.replace(self.path)
+        columns = (*zip(*problems, strict=True), status, numbers)
+        write_arrays(self.path, {n: np.array(c) for n, c in zip(_KEPT, columns, strict=True)}, {})
 
 
 def _problems(wishes: Wishes) -> list[_Problem]:

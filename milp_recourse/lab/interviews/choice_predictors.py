@@ -20,9 +20,8 @@ import numpy as np
 from milp_recourse.elicitation.bradley_terry import Outcome, feature_level, fit
 from milp_recourse.elicitation.weight_samples import FloatArray
 from milp_recourse.lab.means import bootstrap, interval
+from milp_recourse.lab.run_table import Row
 from milp_recourse.reports.drawing import panels, save
-
-Row = dict[str, Any]
 
 FEATURES = ("income", "credit_score", "amount", "education", "employment")
 BANK = np.array([0.4, 0.3, 0.15, 0.15])

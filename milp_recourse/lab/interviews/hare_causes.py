@@ -19,15 +19,13 @@ import pandas as pd
 from milp_recourse.lab.interviews.hare_people import Setting, study
 from milp_recourse.lab.interviews.hare_tables import BUDGET, DATA, MAIN, METHODS, published, rows_of
 from milp_recourse.lab.recipe.real import SETS
-from milp_recourse.lab.run_table import Key, filled
+from milp_recourse.lab.run_table import Key, Row, filled
 from milp_recourse.preferences import Interview
 from milp_recourse.preferences.hare import FloatArray, boundary_points
 from milp_recourse.preferences.hare_dialogue import base_recourse
 from milp_recourse.preferences.lever_space import LeverSpace
 from milp_recourse.problem.result import Result
 from milp_recourse.tables.recourse import Recourse
-
-Row = dict[str, Any]
 
 CHANGES: Mapping[str, Mapping[str, Any]] = {
     "the paper, as read here": {},

@@ -21,17 +21,15 @@ from zlib import crc32
 
 import numpy as np
 
-from milp_recourse.formats import instance_from_dict
 from milp_recourse.lab.interviews.hare_bases import BASES, base_points
 from milp_recourse.lab.interviews.hare_people import FIXED, RADIUS, Crowd, Setting, Study, study, wishes
+from milp_recourse.lab.interviews.random_problems import network_problem
 from milp_recourse.lab.means import mean, sd
-from milp_recourse.lab.run_table import Key, filled, read_rows
+from milp_recourse.lab.run_table import Key, Row, filled, read_rows
 from milp_recourse.preferences.hare import FloatArray, boundary_points, directions, far_apart
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.solve import solve
 from milp_recourse.reports.drawing import panels, save
-
-Row = dict[str, Any]
 
 KEYS = ("data", "model", "base", "scale", "method", "budget", "rounds")
 MEASURES = ("success", "gtp", "gtd", "violations", "redundancy", "proximity", "sparsity")
@@ -90,23 +88,10 @@ def tournament(
 def problem(crowd: Crowd, person: int) -> Instance:
     """A person's problem for the exact search. Coordinates are bounded three units beyond the data's range
     where the setting has no box: the rounds together go no further."""
-    ends = [0, 1] if crowd.boxed else [-3, 4]
-    names, x = [f"x{k}" for k in range(len(crowd.free))], crowd.start[person, 0]
-    free = dict(zip(names, crowd.free > 0, strict=True))
-    layers = [{"weight": w.T.tolist(), "bias": b.tolist()} for w, b in crowd.layers]
-    kind = {"kind": "continuous", "bounds": ends}
-    return instance_from_dict(
-        {
-            "format": "milp-recourse/instance-1",
-            "features": [{"name": n, "actionable": bool(yes), **kind} for n, yes in free.items()],
-            "scm": {"name": "independent"},
-            "classifier": {"kind": "relu-network", "dtype": "float64", "layers": layers},
-            "accept": {"at_least": 0.0, "margin": 1e-6},
-            "factual": dict(zip(names, x.tolist(), strict=True)),
-            "preferences": {"actionable": [n for n, yes in free.items() if yes]},
-            "cost": {"kind": "l2-squared", "scale": dict.fromkeys(names, 1)},
-        }
-    )
+    names = [f"x{k}" for k in range(len(crowd.free))]
+    levers = [name for name, free in zip(names, crowd.free, strict=True) if free > 0]
+    layers = [(weights.T, bias) for weights, bias in crowd.layers]
+    return network_problem(names, crowd.start[person, 0], layers, (0, 1) if crowd.boxed else (-3, 4), levers)
 
 
 def exact_tournament(crowd: Crowd, goals: FloatArray, rounds: int, seed: int) -> FloatArray:

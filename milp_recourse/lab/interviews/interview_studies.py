@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from milp_recourse.lab.run_table import Row, print_rows, write_table
+from milp_recourse.reports.drawing import draw_if_possible
+from milp_recourse.reports.progress import progress_bar
+
 app = typer.Typer(no_args_is_help=True)
 
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Where results go; rerunning resumes.")]
+
+
+def _report(
+    table: Sequence[Row],
+    place: Path,
+    title: str,
+    columns: Sequence[str] | None = None,
+    draw: Callable[[Path], Path] | None = None,
+) -> None:
+    """Write a table to a CSV file, print it, and draw its picture.
+
+    Parameters
+    ----------
+    columns
+        What is printed; None: all columns.
+    draw
+        Draws to a path; the picture is named as the table, without ``_summary``.
+    """
+    write_table(place, table)
+    print_rows(title, table, columns)
+    if draw is not None:
+        draw_if_possible(lambda: draw(place.with_name(place.stem.removesuffix("_summary") + ".png")))
 
 
 @app.command()
@@ -19,16 +47,11 @@ def regret(
 ) -> None:
     """Regret of the recommended recourse by questions asked: every strategy, ranks, groups and ratings."""
     from milp_recourse.lab.interviews.regret_by_questions import PROBLEMS, draw, run, summary
-    from milp_recourse.lab.run_table import print_rows, write_table
-    from milp_recourse.reports.drawing import draw_if_possible
-    from milp_recourse.reports.progress import progress_bar
 
     with progress_bar("people", people * len(PROBLEMS)) as bar:
         rows = run(out, people, bar.advance)
-    table = summary(rows)
-    write_table(out / "regret_summary.csv", table)
-    print_rows("regret, as a share of the least cost", table, tuple(table[0]))
-    draw_if_possible(lambda: draw(rows, out / "regret.png"))
+    title = "regret, as a share of the least cost"
+    _report(summary(rows), out / "regret_summary.csv", title, draw=partial(draw, rows))
 
 
 @app.command()
@@ -40,13 +63,10 @@ def soundness(
     """Is the true regret of random people always inside the proven one? Exits 4 if it is not."""
     from milp_recourse.cli.exit_codes import FAILED
     from milp_recourse.lab.interviews.regret_soundness import run, summary
-    from milp_recourse.lab.run_table import print_rows, write_table
-    from milp_recourse.reports.progress import progress_bar
 
     with progress_bar("people", people) as bar:
         table = summary(run(out, people, each, bar.advance))
-    write_table(out / "soundness_summary.csv", table)
-    print_rows("true regret inside the proven one", table, tuple(table[0]))
+    _report(table, out / "soundness_summary.csv", "true regret inside the proven one")
     if any(row["inside"] < row["with recourse"] or row["verified"] < row["proofs"] for row in table):
         raise typer.Exit(FAILED)
 
@@ -58,14 +78,11 @@ def weights(
 ) -> None:
     """How far weights from choices are from the known ones: fits of recourses, and of features."""
     from milp_recourse.lab.interviews.known_weights import draw, run
-    from milp_recourse.lab.run_table import print_rows, write_table
-    from milp_recourse.reports.drawing import draw_if_possible
 
     table = run(people)
-    write_table(out / "weights.csv", table)
     columns = ("noise", "choices", "fit", "feature_level", "equal", "in_90%_interval")
-    print_rows("share of weight in the wrong place", table, columns)
-    draw_if_possible(lambda: draw(table, out / "weights.png"))
+    title = "share of weight in the wrong place"
+    _report(table, out / "weights.csv", title, columns, partial(draw, table))
 
 
 @app.command()
@@ -76,14 +93,11 @@ def choices(
 ) -> None:
     """Which rule predicts choices: AWP's pilot and second study with simulated people on synthetic loans."""
     from milp_recourse.lab.interviews.choice_predictors import draw, run
-    from milp_recourse.lab.run_table import print_rows, write_table
-    from milp_recourse.reports.drawing import draw_if_possible
 
     table = run(pilots, people)
-    write_table(out / "choices.csv", table)
     columns = ("study", "limits", "noise", "rule", "people", "share", "low", "high", "published")
-    print_rows(f"tree's accuracy {table[0]['tree_accuracy']:.4f}", table, columns)
-    draw_if_possible(lambda: draw(table, out / "choices.png"))
+    title = f"tree's accuracy {table[0]['tree_accuracy']:.4f}"
+    _report(table, out / "choices.csv", title, columns, partial(draw, table))
 
 
 @app.command()
@@ -100,19 +114,12 @@ def hare(
     from milp_recourse.cli.shared import console_of_stdout
     from milp_recourse.lab.interviews.hare_bases import BASES
     from milp_recourse.lab.interviews.hare_tables import DATA, KEPT, KEYS, MULTI, draw, orders, run, summary
-    from milp_recourse.lab.run_table import print_rows, write_table
-    from milp_recourse.reports.drawing import draw_if_possible
-    from milp_recourse.reports.progress import progress_bar
 
     with progress_bar("cells", (2 * len(BASES) + 2 + 3) * seeds * len(DATA)) as bar:
         table = summary(run(data, out, people, seeds, bar.advance))
-    write_table(out / "hare_summary.csv", table)
-    columns = (
-        *KEYS,
-        *("seeds", "people", "gtp", "gtp_sd", "gtp_published", "gtd", "gtd_sd", "gtd_published"),
-    )
-    print_rows("after the tables of HARE", table, columns)
-    draw_if_possible(lambda: draw(table, out / "hare.png"))
+    columns = "seeds", "people", "gtp", "gtp_sd", "gtp_published", "gtd", "gtd_sd", "gtd_published"
+    title = "after the tables of HARE"
+    _report(table, out / "hare_summary.csv", title, (*KEYS, *columns), partial(draw, table))
     failed = list[str]()
     for multi in (MULTI, KEPT):
         holds, failed = orders(table, multi)
@@ -132,10 +139,8 @@ def hare_causes(
     """Which choices make HARE's gains what they are, changed one at a time."""
     from milp_recourse.lab.interviews.hare_causes import ASKED, CHANGES, run, summary
     from milp_recourse.lab.interviews.hare_tables import DATA
-    from milp_recourse.lab.run_table import print_rows, write_table
-    from milp_recourse.reports.progress import progress_bar
 
     with progress_bar("cells", seeds * len(DATA) * len((*CHANGES, ASKED))) as bar:
         table = summary(run(data, out, people, seeds, bar.advance))
-    write_table(out / "hare_causes_summary.csv", table)
-    print_rows("HARE's gains by choices that the paper leaves open", table)
+    title = "HARE's gains by choices that the paper leaves open"
+    _report(table, out / "hare_causes_summary.csv", title)

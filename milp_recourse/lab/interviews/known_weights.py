@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from milp_recourse.elicitation.bradley_terry import Outcome, feature_level, fit
 from milp_recourse.elicitation.weight_samples import FloatArray
 from milp_recourse.lab.means import bootstrap, interval
+from milp_recourse.lab.run_table import Row
 from milp_recourse.reports.drawing import panels, save
-
-Row = dict[str, Any]
 
 TENTH = 10
 """Intervals are drawn for one person in ten."""

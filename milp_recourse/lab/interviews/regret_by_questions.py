@@ -18,14 +18,12 @@ from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.lab.interviews.random_problems import random_problem
 from milp_recourse.lab.interviews.simulated_people import Person, random_weights
 from milp_recourse.lab.means import BOOTSTRAP, interval
-from milp_recourse.lab.run_table import Key, filled
+from milp_recourse.lab.run_table import Key, Row, filled
 from milp_recourse.preferences import Interview
 from milp_recourse.preferences.cost_parts import levers
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.solve import solve
 from milp_recourse.reports.drawing import panels, save
-
-Row = dict[str, Any]
 
 COLUMNS = ("problem", "person", "method", "questions", "regret")
 

@@ -19,13 +19,11 @@ from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.formats.strict_json import write_json
 from milp_recourse.lab.interviews.random_problems import random_problem
 from milp_recourse.lab.interviews.simulated_people import Person, random_weights
-from milp_recourse.lab.run_table import grown
+from milp_recourse.lab.run_table import Row, grown
 from milp_recourse.preferences import Interview
 from milp_recourse.preferences.cost_parts import levers
 from milp_recourse.problem.instance import Instance
 from milp_recourse.questions.solve import solve
-
-Row = dict[str, Any]
 
 COLUMNS = ("person", "problem", "levers", "answers", "kind", "status", "proven", "true", "inside", "verified")
 

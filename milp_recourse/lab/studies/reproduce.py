@@ -13,7 +13,7 @@ from typing import Any
 from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.write import population_digest
-from milp_recourse.lab.run_table import write_table
+from milp_recourse.lab.run_table import Row, write_table
 from milp_recourse.lab.studies import fairness
 from milp_recourse.lab.studies.amortised import Networks, amortised_rows, recommendations
 from milp_recourse.lab.studies.kept_answers import METHODS, Answers
@@ -30,7 +30,6 @@ from milp_recourse.lab.studies.tables import (
 )
 from milp_recourse.problem.population import Population
 
-Row = dict[str, Any]
 TARGETS = (*TABLES, "all")
 
 

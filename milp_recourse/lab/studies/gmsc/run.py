@@ -240,6 +240,8 @@ def _applicants(one: MethodsCompared) -> list[dict[str, Any]]:
     rows = []
     for method, side in one.sides.items():
         s = side.scored
+        names = ("valid", "valid_flow", "plausible", "plausible_flow", "actions", "hard")
+        judged = {name: getattr(s, name) for name in names}
         for k in range(len(one.status)):
             rows.append(
                 {
@@ -250,12 +252,7 @@ def _applicants(one: MethodsCompared) -> list[dict[str, Any]]:
                     "certified_status": one.status[k],
                     "served": int(side.served[k]),
                     "cost": float(s.cost[k]) if side.served[k] else None,
-                    "valid": int(s.valid[k]),
-                    "valid_flow": int(s.valid_flow[k]),
-                    "plausible": int(s.plausible[k]),
-                    "plausible_flow": int(s.plausible_flow[k]),
-                    "actions": int(s.actions[k]),
-                    "hard": int(s.hard[k]),
+                    **{name: int(column[k]) for name, column in judged.items()},
                 }
             )
     return rows
