@@ -29,6 +29,11 @@ def quantile(values: ArrayLike, share: float) -> float:
     return float(np.quantile(array, share)) if array.size else float("nan")
 
 
+def quantiles(name: str, values: ArrayLike, **shares: float) -> dict[str, float]:
+    """Quantiles by name: ``quantiles("cost", values, p90=0.9)`` has ``cost_p90``."""
+    return {f"{name}_{key}": quantile(values, share) for key, share in shares.items()}
+
+
 def ratio(a: Any, b: Any) -> float:
     """a / b; nan where b is 0."""
     return float(a / b) if b else float("nan")

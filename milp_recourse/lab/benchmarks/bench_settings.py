@@ -17,7 +17,7 @@ import numpy as np
 
 from milp_recourse.elicitation.schemes import LOAN_ACTIONABLE
 from milp_recourse.lab.gap import paper_settings as tables
-from milp_recourse.lab.means import mean, quantile, sd
+from milp_recourse.lab.means import mean, quantiles, sd
 from milp_recourse.lab.run_table import Key, Row, filled
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.problem.population import Population
@@ -111,14 +111,11 @@ def summary(results: Sequence[Result], processor: float | None = None) -> dict[s
         "validity": len(costs) / len(results),
         "cost_mean": mean(costs),
         "cost_sd": sd(costs),
-        "seconds_mean": float(seconds.mean()),
-        "seconds_median": float(np.median(seconds)),
-        "seconds_p99": float(np.quantile(seconds, 0.99)),
-        "seconds_p999": float(np.quantile(seconds, 0.999)),
-        "seconds_max": float(seconds.max()),
+        "seconds_mean": mean(seconds),
+        **quantiles("seconds", seconds, median=0.5, p99=0.99, p999=0.999, max=1.0),
     }
     own = np.empty(0) if processor is None else seconds * processor / seconds.sum()
-    cpu = {"cpu_mean": mean(own), "cpu_median": quantile(own, 0.5), "cpu_p999": quantile(own, 0.999)}
+    cpu = {"cpu_mean": mean(own)} | quantiles("cpu", own, median=0.5, p999=0.999)
     statuses = {name: counts[name] for name in ("optimal", "infeasible", "limit")}
     shown = {name: f"{value:.6g}" for name, value in (numbers | cpu).items()}
     return statuses | shown | (dict.fromkeys(cpu, "") if processor is None else {})

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -149,7 +149,7 @@ def flips(ensemble: Fitted, instance: Instance, action: dict[str, float] | None)
     return bool(ensemble.estimator.predict(columns)[0] == 1)
 
 
-def worker(solver: str, ensemble: Fitted, ocean_python: str | None) -> Child | PeerWorker:
+def worker(solver: str, ensemble: Fitted, ocean_python: str | None) -> Child:
     """Start a solver in a process of its own: a peer for one fitted model, the others for any instance."""
     if solver == "treecf":
         return PeerWorker(sys.executable, "treecf", ensemble, _asked_of_treecf)
@@ -158,8 +158,8 @@ def worker(solver: str, ensemble: Fitted, ocean_python: str | None) -> Child | P
     return of_solver(solver, "trees")
 
 
-class PeerWorker:
-    """A peer with one fitted model, in a process of the Python that has it.
+class PeerWorker(Peer):
+    """A peer with one fitted model.
 
     Parameters
     ----------
@@ -179,22 +179,19 @@ class PeerWorker:
         self.folder, self.question = tempfile.TemporaryDirectory(), question
         model = Path(self.folder.name) / "model.joblib"
         _hand_over(ensemble, model)
-        self.child = Peer(python, "peer_worker.py", str(model), kind)
-
-    def __enter__(self) -> Self:
-        return self
+        super().__init__(python, "peer_worker.py", str(model), kind)
 
     def __exit__(self, *_: object) -> None:
-        self.child.__exit__()
+        super().__exit__()
         self.folder.cleanup()
 
     def ask(self, instance: Instance, time_limit: float) -> dict[str, Any]:
         """The peer's answer to an instance, with the exact judgement of its action."""
-        question = self.child.refused or self.question(instance)
+        question = self.refused or self.question(instance)
         if isinstance(question, str):
             return {"status": "refused", "message": question}
         row = [instance.factual[f.name] for f in instance.features]
-        answer = self.child.put({"row": row, "limit": time_limit} | question)
+        answer = self.put({"row": row, "limit": time_limit} | question)
         after, action = answer.pop("row", None), None
         if after is not None:
             named = zip(instance.features, row, after, strict=True)

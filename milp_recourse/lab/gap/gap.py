@@ -13,7 +13,7 @@ from milp_recourse.lab.gap.compared import Compared
 from milp_recourse.lab.gap.paper_settings import SETTINGS, Setting
 from milp_recourse.lab.icarma.icarma_model import Recommender
 from milp_recourse.lab.icarma.score import hard_actions
-from milp_recourse.lab.means import mean, quantile
+from milp_recourse.lab.means import mean, quantiles
 from milp_recourse.lab.run_table import write_table
 from milp_recourse.problem.population import Population
 
@@ -46,16 +46,13 @@ def row_of(one: Compared, levers_factual: NDArray[np.float64], scale: NDArray[np
         **{f"icarma_{k}": v for k, v in scored.summary().items()},
         "icarma_limited": one.recommended.limited.mean(),
         "polished_served": within.served.mean(),
-        "polished_ratio_median": quantile(one.mask_ratio, 0.5),
-        "polished_ratio_p90": quantile(one.mask_ratio, 0.9),
+        **quantiles("polished_ratio", one.mask_ratio, median=0.5, p90=0.9),
         "exact_cost": mean(np.square(moves).sum(axis=1)[exact.served]),
         "exact_hap": mean(hard_actions(levers_factual, exact.action, one.wishes)[exact.served]),
         "both": int(one.both.sum()),
-        "cost_ratio_median": quantile(one.ratio, 0.5),
-        "cost_ratio_p10": quantile(one.ratio, 0.1),
-        "cost_ratio_p90": quantile(one.ratio, 0.9),
+        **quantiles("cost_ratio", one.ratio, median=0.5, p10=0.1, p90=0.9),
         "cost_difference_mean": mean(extra),
-        "cost_difference_median": quantile(extra, 0.5),
+        **quantiles("cost_difference", extra, median=0.5),
         "contradicted": int(one.contradicted.sum()),
         "exact_seconds": exact.seconds.sum(),
         "icarma_seconds": one.recommended.seconds,

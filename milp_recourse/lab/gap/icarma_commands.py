@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from milp_recourse.cli.exit_codes import FAILED
 from milp_recourse.cli.shared import a_file
 from milp_recourse.lab.known import known, parts
 from milp_recourse.lab.run_table import print_rows
@@ -248,11 +249,8 @@ def decompose(
     _needs_torch()
     from milp_recourse.lab.gap.compared import MISSED, compare
     from milp_recourse.lab.gap.decompose import EXACT, LEVELS, PLAN, write
-    from milp_recourse.lab.icarma.task import check_loan
 
-    people = _population(population)
-    check_loan(people.template)
-    people = people[:limit]
+    people = _loan_people(population, limit)
     model = _model(checkpoint, "constant", people)
     with progress_bar("decompose", 0, rate=True) as bar:
         steps = bar.expect_more, bar.advance
@@ -265,7 +263,7 @@ def decompose(
     wrong = sum(int(one.contradicted.sum()) for one in compared)
     typer.echo(f"{wrong} contradict the proof; tables and figure in {out}")
     if wrong:
-        raise typer.Exit(4)
+        raise typer.Exit(FAILED)
 
 
 @app.command()
@@ -290,12 +288,9 @@ def gap(
     from milp_recourse.lab.gap.compared import compare
     from milp_recourse.lab.gap.gap import SHOWN, plan, write
     from milp_recourse.lab.gap.gap_plots import plot
-    from milp_recourse.lab.icarma.task import check_loan
 
     chosen = [int(known("--tables", name, ("1", "2", "3", "5"))) for name in parts(tables)]
-    people = _population(population)
-    check_loan(people.template)
-    people = people[:limit]
+    people = _loan_people(population, limit)
     models: dict[Kind, Recommender] = {
         "rank": _model(checkpoint, "rank", people),
         "constant": _model(constant_checkpoint or checkpoint, "constant", people),
@@ -318,7 +313,7 @@ def gap(
     typer.echo(f"exact {exact:.1f} s of engine time, amortised {fast:.2f} s; results in {out}")
     draw_if_possible(lambda: plot(compared, out))
     if contradicted:
-        raise typer.Exit(4)
+        raise typer.Exit(FAILED)
 
 
 def _learning(people: Population, equations: bool = False) -> tuple[Task, StructuralModel | None]:
@@ -352,6 +347,15 @@ def _population(name: str) -> Population:
     from milp_recourse.formats.instances_path import population_file
 
     return read_population(population_file(name))
+
+
+def _loan_people(name: str, limit: int | None) -> Population:
+    """The first applicants of a population, whose problem the shipped networks fit."""
+    from milp_recourse.lab.icarma.task import check_loan
+
+    people = _population(name)
+    check_loan(people.template)
+    return people[:limit]
 
 
 def _needs_torch() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from milp_recourse.cli.exit_codes import FAILED, LIMIT
 from milp_recourse.errors import BadInput
 from milp_recourse.reports.progress import progress_bar
 
@@ -54,10 +56,15 @@ def _expected(out: Path, people: int, confirm: str, time_limit: float) -> None:
 
     with progress_bar("solving", people) as bar:
         complaints = write_expected(out, confirm, time_limit, bar.advance, people)
+    _complain(complaints, FAILED)
+
+
+def _complain(complaints: Sequence[str], code: int) -> None:
+    """Print complaints on stderr, and end with the code if there are any."""
     for line in complaints:
         typer.echo(line, err=True)
     if complaints:
-        raise typer.Exit(4)
+        raise typer.Exit(code)
 
 
 @app.command()
@@ -159,12 +166,8 @@ def references(
         comparison = compare_with_grid(folder, on_start=bar.expect, on_file=bar.advance)
     write_json(comparison, folder / "grid_comparison.json")
     write_index(folder, refreshed(folder, read_index(folder)))
-    for line in complaints + comparison["violations"]:
-        typer.echo(line, err=True)
-    if comparison["violations"]:
-        raise typer.Exit(4)
-    if complaints:
-        raise typer.Exit(3)
+    violations = comparison["violations"]
+    _complain(complaints + violations, FAILED if violations else LIMIT)
     typer.echo("every reference is confirmed or by hand, and none is above the grid's cost")
 
 
@@ -179,9 +182,5 @@ def checksums(
     if not check:
         write_index(folder, refreshed(folder, read_index(folder)))
         return
-    faults = checksum_faults(folder)
-    for fault in faults:
-        typer.echo(fault, err=True)
-    if faults:
-        raise typer.Exit(4)
+    _complain(checksum_faults(folder), FAILED)
     typer.echo(f"{len(read_index(folder))} files as listed")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from milp_recourse.cli.exit_codes import FAILED, LIMIT
 from milp_recourse.lab.run_table import print_rows
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from milp_recourse.lab.studies.reproduce import Asked
     from milp_recourse.lab.studies.tables import Density
     from milp_recourse.problem.population import Population
-
-FAILED, LIMIT = 4, 3
 
 
 def reproduce(

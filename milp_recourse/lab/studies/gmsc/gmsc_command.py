@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from milp_recourse.cli.exit_codes import FAILED, LIMIT
+
 if TYPE_CHECKING:
     from milp_recourse.lab.studies.gmsc.gmsc_networks import Through
 
@@ -86,6 +88,6 @@ def gmsc(
     for line in (line for checked in checks for line in checked["complaints"]):
         typer.echo(line, err=True)
     if verified < drawn or any(summary.get("contradicted") for summary in summaries):
-        raise typer.Exit(4)
+        raise typer.Exit(FAILED)
     if any(row["limit"] for summary in summaries for row in summary.get("proofs", ())):
-        raise typer.Exit(3)
+        raise typer.Exit(LIMIT)

@@ -16,7 +16,7 @@ from milp_recourse.lab.icarma.flow import CausalFlow
 from milp_recourse.lab.icarma.icarma_model import Recommender
 from milp_recourse.lab.icarma.sampling import Wishes
 from milp_recourse.lab.icarma.score import Scored, score
-from milp_recourse.lab.means import mean, quantile, sd
+from milp_recourse.lab.means import mean, quantiles, sd
 from milp_recourse.lab.recipe.gmsc_data import FEATURES, LEVERS
 from milp_recourse.lab.studies.gmsc.certified import actions, problems
 from milp_recourse.lab.studies.gmsc.gmsc_networks import THROUGH, Profile, Through
@@ -144,8 +144,7 @@ def table_rows(one: MethodsCompared) -> list[dict[str, Any]]:
                 "missed": float((certified.served & ~side.served).mean()),
                 "missed_invalid": float((certified.served & ~side.scored.sure).mean()),
                 "missed_implausible": float((certified.served & side.scored.sure & ~side.served).mean()),
-                "cost_ratio_median": quantile(ratio, 0.5),
-                "cost_ratio_p90": quantile(ratio, 0.9),
+                **quantiles("cost_ratio", ratio, median=0.5, p90=0.9),
             }
         )
     return [{k: None if pd.isna(v) else v for k, v in row.items()} for row in rows]
@@ -158,9 +157,7 @@ def proof_row(one: MethodsCompared) -> dict[str, Any]:
         "setting": one.setting.label,
         "applicants": len(one.status),
         **{name: int((one.status == name).sum()) for name in ("optimal", "infeasible", "limit")},
-        "seconds_median": float(np.median(one.seconds)),
-        "seconds_p90": float(np.quantile(one.seconds, 0.9)),
-        "seconds_max": float(one.seconds.max()),
+        **quantiles("seconds", one.seconds, median=0.5, p90=0.9, max=1.0),
         "contradicted": one.contradictions(),
     }
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.strict_json import read_json, write_json
+from milp_recourse.lab.means import quantiles
 from milp_recourse.lab.measured import with_seconds
 from milp_recourse.lab.recipe.files import kept
 from milp_recourse.lab.recipe.gmsc import CHOSEN, FORMS
@@ -178,8 +179,7 @@ def _sizes(fitted: Learned, results: Path, time_limit: float, advance: Callable[
     seconds = pd.DataFrame(rows).astype({"seconds": float}).groupby("units")["seconds"]
     summary = []
     for row in fitted.report["test_log_density_by_units"]:
-        low, median, high = np.quantile(seconds.get_group(row["units"]), [0.1, 0.5, 0.9])
-        numbers = {"seconds_p10": low, "seconds_median": median, "seconds_p90": high}
+        numbers = quantiles("seconds", seconds.get_group(row["units"]), p10=0.1, median=0.5, p90=0.9)
         summary.append({"units": row["units"], "log_density": row["all"], **numbers})
     gmsc_plots.sizes(summary, results / "sizes.svg")
 
