@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import milp_recourse
 from milp_recourse.formats.instances_path import instances_path
-from milp_recourse.problem.cost import Cost
-from milp_recourse.problem.measures import Distance, Relative
+from milp_recourse.problem.cost import Cost, Distance, Relative
 
 applicant = milp_recourse.read_instance(instances_path() / "loan" / "loan_007.json")
 scale = dict(applicant.cost.lengths)

@@ -123,8 +123,8 @@ def _given(file: Path | None) -> list[str]:
     if file is None:
         return []
     from milp_recourse.formats.schema_answers import InterviewModel
+    from milp_recourse.formats.stated import validate
     from milp_recourse.formats.strict_json import read_bytes, read_json
-    from milp_recourse.formats.validate import validate
 
     if file.name.endswith((".json", ".json.gz")):
         try:

@@ -74,7 +74,7 @@ def _with_cost(people: Population, known: Population, cost: str | None, scale: s
     from dataclasses import replace
 
     from milp_recourse.formats.schema import StatedCost, check_scale
-    from milp_recourse.formats.validate import Known, validate
+    from milp_recourse.formats.stated import Known, validate
     from milp_recourse.problem.cost import KINDS, PERCENTILES
     from milp_recourse.problem.population import undefined_values
     from milp_recourse.tables import from_data

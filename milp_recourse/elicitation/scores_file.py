@@ -15,8 +15,8 @@ from pydantic import Field
 
 from milp_recourse.elicitation.schemes import CostProfile, Scores, named_weights
 from milp_recourse.errors import BadInput
+from milp_recourse.formats.stated import Strict, validate
 from milp_recourse.formats.strict_json import read_json, write_json
-from milp_recourse.formats.validate import Strict, validate
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.problem.population import Population
 

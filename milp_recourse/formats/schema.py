@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Discriminator, Field, StringConstraints, Tag, create_model
 
 from milp_recourse.errors import BadInput, dotted, got_text
-from milp_recourse.formats.frozen import frozen, states
 from milp_recourse.formats.people_csv import people_rows
 from milp_recourse.formats.schema_classifiers import AcceptModel, StatedClassifier
 from milp_recourse.formats.schema_conditions import StatedCondition
 from milp_recourse.formats.schema_features import StatedFeatures, StatedPreferences
 from milp_recourse.formats.schema_scm import StatedScm
-from milp_recourse.formats.strict_json import read_json
-from milp_recourse.formats.validate import (
+from milp_recourse.formats.stated import (
     Known,
     NonNegative,
     Number,
@@ -31,9 +29,21 @@ from milp_recourse.formats.validate import (
     Stated,
     Strict,
     Value,
+    frozen,
+    states,
     validate,
 )
-from milp_recourse.problem.cost import KINDS, PERCENTILES, Cost, CostKind
+from milp_recourse.formats.strict_json import read_json
+from milp_recourse.problem.cost import (
+    KINDS,
+    MEASURES,
+    PERCENTILES,
+    Cost,
+    CostKind,
+    Distance,
+    Measure,
+    Quantiles,
+)
 from milp_recourse.problem.features import build_factual
 from milp_recourse.problem.instance import (
     Acceptance,
@@ -43,7 +53,6 @@ from milp_recourse.problem.instance import (
     check_abduction,
     check_density,
 )
-from milp_recourse.problem.measures import MEASURES, Distance, Measure, Quantiles
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.population import ID, FactualTable, Population, as_table, undefined_values
 

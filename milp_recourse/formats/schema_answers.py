@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from milp_recourse.formats.schema_conditions import ConditionModel
-from milp_recourse.formats.validate import NonNegative, Number, Positive, Strict, Word
+from milp_recourse.formats.stated import NonNegative, Number, Positive, Strict, Word
 
 RESULT_FORMAT = "milp-recourse/result-1"
 RESULTS_FORMAT = "milp-recourse/results-1"

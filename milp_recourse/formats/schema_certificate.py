@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from milp_recourse.formats.validate import NonNegative, Number, Strict, Value, Word
+from milp_recourse.formats.stated import NonNegative, Number, Strict, Value, Word
 
 Index = Annotated[int, Field(ge=0)]
 Digest = Annotated[

@@ -11,8 +11,8 @@ import numpy as np
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
 from milp_recourse.errors import BadInput
+from milp_recourse.formats.stated import Known, NonNegative, Number, Stated, Strict, then, validate
 from milp_recourse.formats.strict_json import parse_json, read_bytes
-from milp_recourse.formats.validate import Known, NonNegative, Number, Stated, Strict, then, validate
 from milp_recourse.problem.derived_networks import Bend, Bends, with_bends
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Classifier, Instance

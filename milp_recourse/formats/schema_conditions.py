@@ -11,8 +11,19 @@ from pydantic import Field, ValidationInfo, ValidatorFunctionWrapHandler, WrapVa
 from typing_extensions import TypeAliasType
 
 from milp_recourse.errors import BadInput, dotted, got_text
-from milp_recourse.formats.frozen import Labels, as_json, states
-from milp_recourse.formats.validate import Forms, Known, Number, Stated, Strict, Value, refused, then
+from milp_recourse.formats.stated import (
+    Forms,
+    Known,
+    Labels,
+    Number,
+    Stated,
+    Strict,
+    Value,
+    as_json,
+    refused,
+    states,
+    then,
+)
 from milp_recourse.problem.conditions import (
     Acted,
     All,

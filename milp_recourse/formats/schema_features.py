@@ -9,9 +9,8 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from milp_recourse.errors import BadInput, dotted, got_text
-from milp_recourse.formats.frozen import as_json, document, frozen, states
 from milp_recourse.formats.schema_conditions import StatedCondition, condition_to_dict
-from milp_recourse.formats.validate import (
+from milp_recourse.formats.stated import (
     Interval,
     Known,
     Number,
@@ -20,6 +19,10 @@ from milp_recourse.formats.validate import (
     Strict,
     Value,
     Word,
+    as_json,
+    document,
+    frozen,
+    states,
     then,
 )
 from milp_recourse.problem.features import MOST_VALUES, Encoding, Feature, Kind, Monotone, Steps, Values

@@ -10,9 +10,20 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.frozen import as_json, document, states
 from milp_recourse.formats.schema_classifiers import Layer, network_of
-from milp_recourse.formats.validate import Forms, Known, Number, Stated, Strict, Word, then, validate
+from milp_recourse.formats.stated import (
+    Forms,
+    Known,
+    Number,
+    Stated,
+    Strict,
+    Word,
+    as_json,
+    document,
+    states,
+    then,
+    validate,
+)
 from milp_recourse.problem.expression import (
     Constant,
     Expression,

@@ -9,12 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.formats.frozen import document
 from milp_recourse.formats.schema import INSTANCE_FORMAT, POPULATION_FORMAT, PlausibilityModel, cost_to_dict
 from milp_recourse.formats.schema_classifiers import accept_to_dict
 from milp_recourse.formats.schema_conditions import condition_to_dict
 from milp_recourse.formats.schema_features import feature_to_dict, preferences_to_dict
 from milp_recourse.formats.schema_scm import scm_to_dict
+from milp_recourse.formats.stated import document
 from milp_recourse.formats.strict_json import write_json
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.population import Population

@@ -17,10 +17,9 @@ from milp_recourse.elicitation.schemes import ALPHA, CostProfile, ProfileName
 from milp_recourse.elicitation.weight_cone import LEAST_WEIGHT
 from milp_recourse.errors import BadInput, got_text, is_number, nearest
 from milp_recourse.formats import instance_from_dict, instance_to_dict, read_any
-from milp_recourse.formats.frozen import document
 from milp_recourse.formats.schema_answers import InterviewModel
+from milp_recourse.formats.stated import document, validate
 from milp_recourse.formats.strict_json import read_json, write_json
-from milp_recourse.formats.validate import validate
 from milp_recourse.preferences.cost_parts import check_linear
 from milp_recourse.preferences.dialogues import Dialogue, by_awp, by_choices, by_groups, by_ranks, by_ratings
 from milp_recourse.preferences.hare_dialogue import BASES, by_exact_hare, by_hare

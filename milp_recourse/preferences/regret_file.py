@@ -15,8 +15,8 @@ from typing import Any
 
 from milp_recourse.certificates import reason_for_none
 from milp_recourse.errors import Unsupported
-from milp_recourse.formats.frozen import document
 from milp_recourse.formats.schema_answers import RegretModel
+from milp_recourse.formats.stated import document
 from milp_recourse.preferences.cost_parts import cost_parts
 from milp_recourse.preferences.known_optima import Optima, Optimum
 from milp_recourse.preferences.learned import HalfSpace, Learned

@@ -5,7 +5,7 @@ An action on a lever changes it by a *size* :math:`d \ge 0` and costs
 .. math:: fixed + square \cdot d^2 + linear \cdot d, \qquad \text{and } largest \cdot d
 
 is its entry in the cost's maximum, which is added once (:class:`Prices`). The size is piecewise linear in the
-value: by the feature's measure (:mod:`milp_recourse.problem.measures`), but 1 / scale for every label other
+value: by the feature's measure (:mod:`milp_recourse.problem.cost`), but 1 / scale for every label other
 than the factual one, and 1 for every value in place of a missing one. It never falls as the value moves away
 from the factual one.
 
@@ -27,9 +27,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milp_recourse.problem.cost import Cost, Parts, root_above
+from milp_recourse.problem.cost import (
+    NOTHING,
+    Cost,
+    Distance,
+    Measure,
+    Parts,
+    Piece,
+    apart,
+    inverse,
+    root_above,
+)
 from milp_recourse.problem.enclosure import round_down, round_up
-from milp_recourse.problem.measures import NOTHING, Distance, Measure, Piece, apart, inverse
 
 Array = NDArray[np.float64]
 
@@ -86,7 +95,7 @@ class LeverCost(_Told):
     factual
         Its value before the action, nan where that is missing.
     measure
-        How large a change is (:mod:`milp_recourse.problem.measures`).
+        How large a change is (:mod:`milp_recourse.problem.cost`).
     """
 
     @cached_property

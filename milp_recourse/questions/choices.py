@@ -33,9 +33,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
-from milp_recourse.formats.frozen import document
 from milp_recourse.formats.schema_answers import ChoiceModel, ChoicesModel
 from milp_recourse.formats.schema_conditions import condition_to_dict
+from milp_recourse.formats.stated import document
 from milp_recourse.problem.conditions import Acted, Condition, LabelIn, Not, Sum
 from milp_recourse.problem.conditions import Any as AnyOf
 from milp_recourse.problem.decimals import as_written, written_above, written_below

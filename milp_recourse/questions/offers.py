@@ -13,8 +13,8 @@ import numpy as np
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema_answers import OFFERS_FORMAT, OfferModel, OffersModel
+from milp_recourse.formats.stated import validate
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.formats.validate import validate
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.decimals import as_written, written_above
 from milp_recourse.problem.instance import Instance

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 from milp_recourse.errors import BadInput, Unsupported, is_number
 from milp_recourse.formats import read_any
-from milp_recourse.formats.frozen import document
 from milp_recourse.formats.schema_answers import PointModel, ShareModel
+from milp_recourse.formats.stated import document
 from milp_recourse.problem.decimals import as_written
 from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.instance import Instance

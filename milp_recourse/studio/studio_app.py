@@ -27,8 +27,8 @@ from milp_recourse.formats import instance_from_dict
 from milp_recourse.formats.schema import check_scale
 from milp_recourse.formats.schema_answers import InterviewModel
 from milp_recourse.formats.schema_features import StatedPreferences, preferences_to_dict
+from milp_recourse.formats.stated import Known, Strict, validate
 from milp_recourse.formats.strict_json import parse_json
-from milp_recourse.formats.validate import Known, Strict, validate
 from milp_recourse.formats.write import instance_to_dict
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population

@@ -11,7 +11,7 @@ import pandas as pd
 
 from milp_recourse.errors import BadInput, is_number
 from milp_recourse.formats.schema import SCALE_FORMS, ScaleOf, StatedCost
-from milp_recourse.formats.validate import Known, validate
+from milp_recourse.formats.stated import Known, validate
 from milp_recourse.problem.cost import KINDS, PARTS, PERCENTILES, Cost
 from milp_recourse.problem.features import Feature
 from milp_recourse.reports.own_words import OwnWords, check_words

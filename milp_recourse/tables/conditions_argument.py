@@ -21,7 +21,7 @@ import pandas as pd
 
 from milp_recourse.errors import BadInput, dotted, nearest
 from milp_recourse.formats.schema_conditions import StatedCondition, condition_to_dict
-from milp_recourse.formats.validate import Known, validate
+from milp_recourse.formats.stated import Known, validate
 from milp_recourse.problem.conditions import Condition, condition_from_text
 from milp_recourse.problem.conditions.words import Token, tokens
 from milp_recourse.problem.expression import Constant, Product, Variable

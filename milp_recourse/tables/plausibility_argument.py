@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput, is_number
 from milp_recourse.formats.schema_scm import StatedScm
-from milp_recourse.formats.validate import Known, validate
+from milp_recourse.formats.stated import Known, validate
 from milp_recourse.problem.conditions import Condition
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.scm import StructuralCausalModel, independent

@@ -188,7 +188,7 @@ CHECK = "[f'{kind}_certificate.json', f'{kind}.json']"
 
 
 KNEED = {
-    "milp_recourse/problem/measures.py": {
+    "milp_recourse/problem/cost.py": {
         "...] = Distance, Relative": "...] = Distance, Kneed, Relative",
         "@dataclass(frozen=True)\nclass Relative(": '''@dataclass(frozen=True)
 class Kneed(Measure):

@@ -10,9 +10,8 @@ from fractions import Fraction
 import pytest
 
 from milp_recourse.judge import already_good
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, Measure, Piece
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.measures import Measure, Piece
 from milp_recourse.problem.result import Status, gap_tolerance
 from milp_recourse.questions.solve import solve
 from tests.helpers.generators import supported_instance

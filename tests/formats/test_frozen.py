@@ -10,8 +10,7 @@ from annotated_types import Gt
 from pydantic import Field
 
 from milp_recourse.errors import BadInput
-from milp_recourse.formats.frozen import as_json, states
-from milp_recourse.formats.validate import Stated, validate
+from milp_recourse.formats.stated import Stated, as_json, states, validate
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, result_to_dict, scm_to_dict
-from milp_recourse.formats.frozen import document
 from milp_recourse.formats.instances_path import instance_files, instances_path
 from milp_recourse.formats.json_schemas import FOLDER, json_schemas
 from milp_recourse.formats.schema import CostModel
 from milp_recourse.formats.schema_answers import RobustModel, WidenedModel
 from milp_recourse.formats.schema_classifiers import InlineClassifier
 from milp_recourse.formats.schema_scm import NoiseModel, ScmModel
+from milp_recourse.formats.stated import document, validate
 from milp_recourse.formats.strict_json import read_json
-from milp_recourse.formats.validate import validate
 from milp_recourse.judge import conclude
 from milp_recourse.problem.loan import loan
 from milp_recourse.problem.result import Status

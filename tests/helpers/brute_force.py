@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.judge import judge
+from milp_recourse.problem.cost import Distance, Ranks, Relative
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.measures import Distance, Ranks, Relative
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Result, Status
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from milp_recourse.problem.cost import Cost, measured
+from milp_recourse.problem.cost import Cost, Distance, Quantiles, Ranks, Relative, measured
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.measures import Distance, Quantiles, Ranks, Relative
 from milp_recourse.problem.population import Population
 from milp_recourse.tables.from_data import at_level, known_rows, quantile_level
 from tests.helpers.generators import with_percentile_cost

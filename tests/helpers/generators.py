@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from milp_recourse.errors import Unsupported
-from milp_recourse.problem.cost import Cost, measured
+from milp_recourse.problem.cost import Cost, Quantiles, measured
 from milp_recourse.problem.expression import (
     Expression,
     NetworkOutput,
@@ -27,7 +27,6 @@ from milp_recourse.problem.expression import (
 )
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
-from milp_recourse.problem.measures import Quantiles
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.noise import Bernoulli, Gamma, Noise, Normal
 from milp_recourse.problem.scm import Link, Mechanism, StructuralCausalModel

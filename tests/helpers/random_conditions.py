@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.formats.schema_conditions import StatedCondition, condition_to_dict
-from milp_recourse.formats.validate import Known, validate
+from milp_recourse.formats.stated import Known, validate
 from milp_recourse.problem.instance import Instance
 from milp_recourse.tables.from_data import near_rows
 from tests.helpers.generators import sample_actions

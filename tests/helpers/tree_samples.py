@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.judge import judge
-from milp_recourse.problem.cost import Cost, measured
+from milp_recourse.problem.cost import Cost, Quantiles, measured
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Combine, Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
-from milp_recourse.problem.measures import Quantiles
 from milp_recourse.problem.scm import independent
 from tests.helpers.generators import Style, random_instance
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milp_recourse.problem.cost import Cost, measured
+from milp_recourse.problem.cost import Cost, Distance, Quantiles, Ranks, measured
 from milp_recourse.problem.lever_cost import (
     LEVER_GAP,
     ROUNDINGS,
@@ -18,7 +18,6 @@ from milp_recourse.problem.lever_cost import (
     gap_allowance,
     lever_costs,
 )
-from milp_recourse.problem.measures import Distance, Quantiles, Ranks
 
 WEIGHTS = {"a": 2.0, "b": 4.0, "held": 8.0, "unused": 100.0}
 SCALE = {"a": 2.0, "b": 0.25, "held": 1.0, "unused": 1.0}

@@ -11,10 +11,9 @@ import pytest
 
 from milp_recourse import solve
 from milp_recourse.judge import judge
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, Quantiles, Ranks
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
-from milp_recourse.problem.measures import Quantiles, Ranks
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Status
 from milp_recourse.problem.scm import independent

@@ -18,7 +18,7 @@ from milp_recourse.errors import BadInput, Unsupported
 from milp_recourse.formats import read_instance, read_population
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.formats.schema_answers import ShareModel
-from milp_recourse.formats.validate import validate
+from milp_recourse.formats.stated import validate
 from milp_recourse.questions import share as module
 from milp_recourse.questions.offers import read_offers
 from milp_recourse.questions.share import selection, share

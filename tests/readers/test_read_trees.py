@@ -7,7 +7,7 @@ import pytest
 
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats.schema_classifiers import StatedClassifier
-from milp_recourse.formats.validate import Known, validate
+from milp_recourse.formats.stated import Known, validate
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.readers import read_lightgbm, read_sklearn_trees, read_xgboost, safe_threshold, to_json

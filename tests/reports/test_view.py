@@ -8,7 +8,7 @@ import pytest
 from milp_recourse.formats import instance_from_dict, read_instance, result_to_dict
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.formats.schema_answers import ResultModel
-from milp_recourse.formats.validate import validate
+from milp_recourse.formats.stated import validate
 from milp_recourse.questions.solve import solve
 from milp_recourse.reports.result_rows import cells, header
 from milp_recourse.reports.view import BAD_INPUT, Person, changes_of, in_words, person_of

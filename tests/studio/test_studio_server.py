@@ -18,7 +18,7 @@ import pytest
 from milp_recourse.cli import main
 from milp_recourse.formats.instances_path import instance_files
 from milp_recourse.formats.schema_features import StatedPreferences
-from milp_recourse.formats.validate import Known, validate
+from milp_recourse.formats.stated import Known, validate
 from milp_recourse.problem.instance import Preferences
 from milp_recourse.problem.population import Population
 from milp_recourse.questions.solve import solve

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from milp_recourse import Recourse
 from milp_recourse.formats.schema_answers import ShareModel
-from milp_recourse.formats.validate import validate
+from milp_recourse.formats.stated import validate
 from milp_recourse.tables.answers import Answers
 
 X = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 3)), columns=["a", "b", "fixed"]).round(2)

@@ -21,8 +21,8 @@ from milp_recourse.elicitation.schemes import CostProfile, cut, named_weights, s
 from milp_recourse.formats import read_population, scm_to_dict
 from milp_recourse.formats.schema_classifiers import StatedClassifier
 from milp_recourse.formats.schema_scm import scm_of_dict
+from milp_recourse.formats.stated import Known, validate
 from milp_recourse.formats.strict_json import write_json
-from milp_recourse.formats.validate import Known, validate
 from milp_recourse.lab.arrays import FloatArray
 from milp_recourse.lab.icarma.relu_fit import ReluTraining, fit_relu
 from milp_recourse.lab.recipe.files import kept, write_model

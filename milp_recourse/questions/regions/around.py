@@ -11,8 +11,8 @@ from typing import Any
 
 from milp_recourse.certificates import encode, instance_digest
 from milp_recourse.errors import BadInput, Unsupported
-from milp_recourse.formats.frozen import document
 from milp_recourse.formats.schema_answers import RegionsModel
+from milp_recourse.formats.stated import document
 from milp_recourse.judge import judge
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.enclosure import round_up

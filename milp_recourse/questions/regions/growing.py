@@ -25,11 +25,10 @@ from itertools import islice, product
 from typing import Literal
 
 from milp_recourse.judge import judge, known_factual
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, Distance
 from milp_recourse.problem.features import Feature, Values
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.measures import Distance
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Status
 from milp_recourse.problem.scm import StructuralCausalModel

@@ -10,8 +10,8 @@ from typing import Any
 
 from milp_recourse.certificates import TOO_MUCH, encode
 from milp_recourse.errors import Unsupported
-from milp_recourse.formats.frozen import document
 from milp_recourse.formats.schema_answers import RobustModel
+from milp_recourse.formats.stated import document
 from milp_recourse.judge import conclude, known_factual
 from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.instance import Instance

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from milp_recourse.formats.frozen import document
 from milp_recourse.formats.schema_answers import LiftedModel, WhyModel, WidenedModel
+from milp_recourse.formats.stated import document
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import Clock
 from milp_recourse.problem.result import Result, Status

@@ -9,8 +9,8 @@ from typing import Any
 
 from milp_recourse.errors import BadInput
 from milp_recourse.formats.schema_answers import ResultsModel
+from milp_recourse.formats.stated import validate
 from milp_recourse.formats.strict_json import read_json, write_whole
-from milp_recourse.formats.validate import validate
 from milp_recourse.formats.write import population_digest
 from milp_recourse.judge import known_factual
 from milp_recourse.problem.instance import Instance

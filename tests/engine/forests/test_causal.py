@@ -16,11 +16,10 @@ from milp_recourse import read_instance
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.formats.instances_path import instances_path
 from milp_recourse.judge import already_good, judge
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, Quantiles
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.problem.loan import loan
-from milp_recourse.problem.measures import Quantiles
 from milp_recourse.problem.result import Status, gap_tolerance
 from milp_recourse.questions.solve import solve
 from milp_recourse.solvers import backend

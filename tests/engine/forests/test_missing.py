@@ -19,7 +19,7 @@ from milp_recourse.engine.forests.axes import axes_of
 from milp_recourse.errors import BadInput
 from milp_recourse.formats import instance_from_dict, instance_to_dict, result_to_dict
 from milp_recourse.formats.schema_answers import ResultModel
-from milp_recourse.formats.validate import validate
+from milp_recourse.formats.stated import validate
 from milp_recourse.judge import already_good, judge
 from milp_recourse.problem.expression import Variable
 from milp_recourse.problem.forest import MISSING, Tree, TreeEnsemble

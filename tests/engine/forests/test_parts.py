@@ -14,7 +14,7 @@ import pytest
 from milp_recourse.certificates import certificates_for
 from milp_recourse.engine.forests.axes import separable
 from milp_recourse.formats.schema_classifiers import StatedClassifier
-from milp_recourse.formats.validate import Known, validate
+from milp_recourse.formats.stated import Known, validate
 from milp_recourse.judge import already_good
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance

@@ -16,11 +16,10 @@ from milp_recourse.engine.networks import levers
 from milp_recourse.engine.networks.lever_arrays import INTERVAL, LEVER
 from milp_recourse.engine.networks.numerics import Slacks, slacks
 from milp_recourse.errors import Unsupported
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, Quantiles, Ranks
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
 from milp_recourse.problem.lever_cost import LeverCost, lever_costs
-from milp_recourse.problem.measures import Quantiles, Ranks
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.result import Status
 from milp_recourse.problem.scm import independent

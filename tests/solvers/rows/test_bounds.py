@@ -12,11 +12,10 @@ import pytest
 from milp_recourse import Status, solve
 from milp_recourse.engine.box_bounds import EngineBox
 from milp_recourse.judge import judge
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, Distance
 from milp_recourse.problem.enclosure import Enclosure
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
-from milp_recourse.problem.measures import Distance
 from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.noise import Gamma
 from milp_recourse.problem.scm import Mechanism, StructuralCausalModel, independent
