@@ -13,7 +13,7 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, StringConstraints, Tag, create_model
+from pydantic import Discriminator, Field, StringConstraints, Tag
 
 from milp_recourse.errors import BadInput, dotted, got_text
 from milp_recourse.formats.people_csv import people_rows
@@ -23,12 +23,14 @@ from milp_recourse.formats.schema_features import StatedFeatures, StatedPreferen
 from milp_recourse.formats.schema_scm import StatedScm
 from milp_recourse.formats.stated import (
     Known,
+    Labels,
     NonNegative,
     Number,
     Positive,
     Stated,
     Strict,
     Value,
+    as_json,
     frozen,
     states,
     validate,
@@ -43,6 +45,7 @@ from milp_recourse.problem.cost import (
     Distance,
     Measure,
     Quantiles,
+    Ranks,
 )
 from milp_recourse.problem.features import build_factual
 from milp_recourse.problem.instance import (
@@ -60,24 +63,21 @@ INSTANCE_FORMAT = "milp-recourse/instance-1"
 POPULATION_FORMAT = "milp-recourse/population-1"
 
 
-def _first_line(measure: type[Measure]) -> str:
-    return (measure.__doc__ or "").splitlines()[0]
-
-
-def _model_of(measure: type[Measure], keys: Mapping[str, Any]) -> Any:
-    """The object that states a measure."""
-    fields: dict[str, Any] = {key: (kind, ...) for key, kind in keys.items()}
-    return create_model(measure.__name__, __base__=Strict, __doc__=_first_line(measure), **fields)
-
-
-_KEYS = {one: one.stated for one in MEASURES if not isinstance(one.stated, str)}
-_OBJECTS = {one: _model_of(one, keys) for one, keys in _KEYS.items()}
-_WORDS = {one.stated: one for one in MEASURES if isinstance(one.stated, str)}
+_OBJECTS = {
+    one: states(one, **{name: Field(alias=key) for name, key in one.keys.items()})
+    for one in MEASURES
+    if one.word is None
+}
+_KEYS = {
+    one: [field.alias or name for name, field in model.model_fields.items()]
+    for one, model in _OBJECTS.items()
+}
+_WORDS = {one.word: one for one in MEASURES if one.word is not None}
 
 
 def _scale_form(value: Any) -> str:
     if isinstance(value, dict):
-        known = (one for one, keys in _KEYS.items() if value.keys() & keys.keys())
+        known = (one for one, keys in _KEYS.items() if not value.keys().isdisjoint(keys))
         return f"{next(known, Distance).__name__}: ..."
     return "word" if isinstance(value, str) else "number"
 
@@ -87,10 +87,9 @@ _FORMS = (
     Annotated[Literal[tuple(_WORDS)], Tag("word")],
     *(Annotated[model, Tag(f"{one.__name__}: ...")] for one, model in _OBJECTS.items()),
 )
+_SAID = [f"{word}: {(one.__doc__ or '').splitlines()[0]}" for word, one in _WORDS.items()]
 ScaleOf: Any = Annotated[
-    reduce(or_, _FORMS),
-    Discriminator(_scale_form),
-    Field(description="; ".join(["s > 0", *(f"{word}: {_first_line(one)}" for word, one in _WORDS.items())])),
+    reduce(or_, _FORMS), Discriminator(_scale_form), Field(description="; ".join(["s > 0", *_SAID]))
 ]
 """How a file states a feature's measure: a scale, or as one of :data:`MEASURES`."""
 
@@ -101,17 +100,39 @@ SCALE_FORMS = ", ".join(
 """The same in words."""
 
 
-def _measure(stated: Any, _: Known) -> Measure:
+def _measure(stated: Any, known: Known) -> Measure:
     """The measure; BadInput if its numbers do not fit each other."""
     if isinstance(stated, float):
         return Distance(stated, stated)
     if isinstance(stated, str):
         return _WORDS[stated]()
-    measure = next(one for one, model in _OBJECTS.items() if isinstance(stated, model))
     try:
-        return measure(*(getattr(stated, key) for key in _KEYS[measure]))
+        measure: Measure = stated.build(known)
     except ValueError as fault:
         raise BadInput("", *fault.args) from None
+    return measure
+
+
+@as_json.register(Measure)
+def _(measure: Measure, _: Labels = None) -> Any:
+    """A measure that a word states."""
+    return measure.word
+
+
+_of_two = as_json.dispatch(Distance)
+
+
+@as_json.register(Distance)
+def _(measure: Distance, labels: Labels = None) -> Any:
+    """A scale, or two; a kind of distance with a word by that."""
+    if measure.word is not None or measure.rise == measure.fall:
+        return measure.word or measure.rise
+    return _of_two(measure, labels)
+
+
+@as_json.register(Ranks)
+def _(measure: Ranks, _: Labels = None) -> Any:
+    return measure.levels.knots
 
 
 Scale = dict[str, Annotated[Measure, Stated(ScaleOf, _measure)]]
@@ -235,13 +256,13 @@ def check_scale(cost: Cost, preferences: Preferences, path: str = "preferences")
 
 def scales_to_dict(cost: Cost) -> dict[str, Any]:
     """The scales as JSON: a number, an object of two, or ``"factual"`` per feature; 1 under percentiles."""
-    return {name: own.written if own.field == "scale" else 1.0 for name, own in cost.measures.items()}
+    return {name: as_json(own) if own.field == "scale" else 1.0 for name, own in cost.measures.items()}
 
 
 def cost_to_dict(cost: Cost) -> dict[str, Any]:
     """The cost as JSON."""
     if cost.kind in PERCENTILES:
-        ranks = {name: own.written for name, own in cost.measures.items() if own.field == "quantiles"}
+        ranks = {name: as_json(own) for name, own in cost.measures.items() if own.field == "quantiles"}
         return {"kind": cost.kind, "quantiles": ranks}
     written: dict[str, Any] = {"kind": cost.kind, "scale": scales_to_dict(cost)}
     if cost.kind == "mixture":
@@ -254,7 +275,7 @@ def settled_cost_to_dict(cost: Cost, names: Sequence[str]) -> dict[str, Any]:
     there is none), and in percentiles the knots of the distribution functions."""
     own = {name: cost.measures[name].settled for name in names if name in cost.measures}
     stated = {
-        field: {name: one.written for name, one in own.items() if one.field == field}
+        field: {name: as_json(one) for name, one in own.items() if one.field == field}
         for field in ("scale", "quantiles")
     }
     scale = {**dict.fromkeys(names, 1.0), **stated["scale"]}

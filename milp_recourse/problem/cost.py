@@ -131,9 +131,10 @@ class Measure(ABC):
     ----------
     field
         The field of ``cost`` in files that states it, feature by feature.
-    stated
-        How files state it in ``cost.scale``: a word, or the keys of an object with the types of their values,
-        in the order of the class's parameters.
+    word
+        By which ``cost.scale`` in files states it; None: by an object of the class's parameters.
+    keys
+        What the object calls parameters that it does not call by their names.
     rise, fall
         The scales of changes in either direction: how long a change of size 1 is, for a straight measure.
     straight
@@ -147,7 +148,8 @@ class Measure(ABC):
     """
 
     field: str = "scale"
-    stated: ClassVar[str | Mapping[str, Any]] = {}
+    word: ClassVar[str | None] = None
+    keys: ClassVar[Mapping[str, str]] = {}
     rise: float = 1.0
     fall: float = 1.0
     straight: bool = False
@@ -159,11 +161,6 @@ class Measure(ABC):
     def length(self) -> float:
         """About how long a change of size 1 is, in the feature's unit; inf where no change is that large."""
         return min(self.rise, self.fall)
-
-    @property
-    @abstractmethod
-    def written(self) -> Any:
-        """What files state, as JSON: :attr:`stated` with the numbers."""
 
     @property
     def settled(self) -> Measure:
@@ -205,15 +202,11 @@ class Distance(Measure):
         s > 0 of increases and of decreases, in the feature's unit. A file may state both as one number.
     """
 
-    rise: float
-    fall: float
-    stated: ClassVar[str | Mapping[str, Any]] = {"increase": Positive, "decrease": Positive}
+    rise: Positive
+    fall: Positive
+    keys: ClassVar[Mapping[str, str]] = {"rise": "increase", "fall": "decrease"}
     straight = True
     strict = True
-
-    @property
-    def written(self) -> Any:
-        return self.rise if self.rise == self.fall else {"increase": self.rise, "decrease": self.fall}
 
     def pieces(self, x: float) -> tuple[Piece, ...]:
         rise, fall = inverse(self.rise), inverse(self.fall)
@@ -238,12 +231,8 @@ class Relative(Distance):
 
     rise: float = 1.0
     fall: float = 1.0
-    stated = "factual"
+    word = "factual"
     personal = True
-
-    @property
-    def written(self) -> Any:
-        return "factual"
 
     @property
     def settled(self) -> Measure:
@@ -282,10 +271,6 @@ class Ranks(Measure):
     def length(self) -> float:
         (low, *_, high), (first, *_, last) = self.levels.values, self.levels.probabilities
         return (high - low) / (last - first) if last > first else math.inf
-
-    @property
-    def written(self) -> Any:
-        return self.levels.knots
 
     def pieces(self, x: float) -> tuple[Piece, ...]:
         q, made = self.levels.exact, list[Piece]()

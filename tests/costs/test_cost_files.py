@@ -194,15 +194,11 @@ KNEED = {
 class Kneed(Measure):
     """The distance over a scale, counted several times beyond some distance."""
 
-    scale: float
-    knee: float
-    times_beyond: float
-    stated = {"scale": Positive, "knee": Positive, "beyond": Positive}
+    scale: Positive
+    knee: Positive
+    times_beyond: Positive
+    keys = {"times_beyond": "beyond"}
     strict = True
-
-    @property
-    def written(self):
-        return {"scale": self.scale, "knee": self.knee, "beyond": self.times_beyond}
 
     def pieces(self, x):
         near, ends = inverse(self.scale), (x - self.knee, x + self.knee)

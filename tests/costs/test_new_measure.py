@@ -24,11 +24,6 @@ class Kneed(Measure):
 
     strict = True
 
-    @property
-    def written(self) -> object:
-        """No file states it."""
-        return "kneed"
-
     def pieces(self, x: float) -> tuple[Piece, ...]:
         """One size per unit up to the knees, three beyond."""
         below, above = x - 1.0, x + 1.0
