@@ -93,9 +93,10 @@ def _values(feature: Feature) -> str:
 
 
 def _scale(scale: Any) -> Any:
-    """The scale of a change, of increases and of decreases in words where they have their own."""
+    """The scale of a change, in words where it is more than a number."""
     if isinstance(scale, Mapping):
-        return f"{scale['increase']:g} up, {scale['decrease']:g} down"
+        words = {"increase": "{:g} up", "decrease": "{:g} down"}
+        return ", ".join(words.get(key, f"{key} {{:g}}").format(number) for key, number in scale.items())
     return scale
 
 

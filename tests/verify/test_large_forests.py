@@ -39,7 +39,7 @@ def test_an_instance_that_the_producer_takes_can_be_read(missing, tmp_path, monk
     assert nodes > 500
     for most in range(nodes // 2, 2 * nodes):
         monkeypatch.setattr(limits, "MOST_ROOM", most)
-        if limits._too_wide(instance.classifier) is None:
+        if limits._too_wide.__wrapped__(instance.classifier) is None:  # what it says is kept with a model
             break
     assert limits._too_wide(instance.classifier) is None and most > nodes // 2
     rest = 200 // limits.INSTANCE  # the features and what else the instance says

@@ -1,4 +1,5 @@
-"""Affine bounds on a box in floating point, rounded outward. The kernel decides where they close no leaf.
+"""Affine bounds on a box in floating point, rounded outward. The kernel decides where they close no leaf. (Of
+bounds by prices, in whole numbers, the kernel's are not tried again.)
 
 Read :class:`verify.kernel.box.Box` first: intervals, lines and bounds are the same here, but every number is
 the nearest double. The error of a form's bound is then at most gamma times the form's *size*, the sum in

@@ -70,7 +70,8 @@ def check(
     action
         The certificate's, labels by their numbers; nothing where the claim is infeasible.
     arithmetics
-        For a configuration, the ways to bound its boxes. They are tried in order until one closes a leaf.
+        For a configuration, the ways to bound its boxes. They are tried in order until one closes a leaf;
+        bounds by prices are the first one's.
     tree
         From a configuration's number, the configuration, ``arithmetics`` and what else :class:`Tree` takes,
         what checks one of its trees. Claims about certain actions have another (``verify/certain``).

@@ -2,10 +2,10 @@
 
 It starts with a good action (:mod:`milp_recourse.engine.forests.starts`), whose cost takes out cells and
 leaves, and improves prices and multiplier at the root (:mod:`milp_recourse.engine.forests.passing`). A node
-is closed when the deployed score of its trees' largest values is refused, when its bound reaches the cost in
-hand, or when its cheapest point is accepted. Otherwise it is split where trees disagree, and the halves go on
-from its prices. The bound is rounded down by more than its rounding error, so it is rigorous whatever the
-prices are.
+is closed when no cell of an axis or no leaf of a tree is left, when the deployed score of its trees' largest
+values is refused, when its bound reaches the target (half the allowed gap below the cost in hand), or when
+its cheapest point is accepted. Otherwise it is split where trees disagree, and the halves go on from its
+prices. The bound is rounded down by more than its rounding error, so it is rigorous whatever the prices are.
 
 Where the cost is a maximum alone, cells that cost as much as the action in hand are taken out, and the
 question left is whether any point of the others is accepted. Prices then bound the score, as if cells cost
@@ -360,7 +360,7 @@ class PricedSearch(BestFirst[_Node]):
                 return None
             if not self._shrunk(self.factors, alive, leaves):
                 return None
-            if not self._largest() > self.instance.accept.above or self._cheapest(alive):
+            if not self._largest() > self.instance.accept.above or self._settled_by_cheapest(alive):
                 return None
             target, costs = self.target, (g.added, g.wide, shares, g.moved, g.most)
             aim, weight = (AIM * target, 0.0) if self.only_maximum else (target, WEIGHT)
@@ -428,7 +428,7 @@ class PricedSearch(BestFirst[_Node]):
         first = self.room.leaf[self.room.leaf_to[:-1]]
         return float(self.forest.total(self.graph.sums.values[first][None])[0])
 
-    def _cheapest(self, alive: NDArray[np.bool_]) -> bool:
+    def _settled_by_cheapest(self, alive: NDArray[np.bool_]) -> bool:
         """Whether the cheapest living point is accepted; if so, nothing in the node is cheaper, and it is
         kept if it is the best. Also true where every living point has too many actions."""
         p, g, first = self.points, self.graph, self.factors.axis_from

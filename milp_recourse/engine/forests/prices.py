@@ -336,7 +336,8 @@ def _turned(direction, slope, pull):
 
 @entry
 def assess(f, cost, live, mu, goal, given, x, energy, loss):
-    """The bound of a node, rounded down, and by how much it was lowered for that.
+    """The bound of a node, rounded down, and by how much it was lowered for that. Where actions are counted,
+    the caller rounds ``cost`` with nu in it down, and takes nu times the most actions off.
 
     Parameters
     ----------

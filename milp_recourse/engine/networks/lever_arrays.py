@@ -185,8 +185,8 @@ class Levers:
 
 
 def _known(costs: list[LeverCost], unit: Array) -> Array:
-    """Everybody's LINEAR to LARGEST of rises by a unit, or of sizes, (n, 3); worked out once for applicants
-    with the same weight and unit."""
+    """Everybody's ``linear``, ``square`` and ``largest`` of rises by a unit, or of sizes, (n, 3); worked out
+    once for applicants with the same weight and unit."""
     known: dict[tuple[float, float], tuple[float, ...]] = {}
     keys = [(cost.weight, u) for cost, u in zip(costs, unit.tolist(), strict=True)]
     for cost, key in zip(costs, keys, strict=True):

@@ -152,7 +152,8 @@ def knot_inside(p, i, low, high, near):
 
 @compiled
 def relevel(p, box):
-    r"""Bound the cost of levers with knots from below: what their rows DOWN to LEAST are in a box (d,).
+    r"""Bound the cost of levers with knots from below: what ``down``, ``fixed``, ``linear``, ``square``,
+    ``largest`` and ``least`` of their records are in a box (d,).
 
     Let g(t) be the size at coordinate t. On each side a line below g goes through the origin, with slope
     :math:`\min g(t) / |t|` over the knots and the ends of the interval. Where the interval lies on one side
@@ -271,8 +272,8 @@ def cost_of(p, i, value):
 
 @compiled
 def bound_of(p, i, value):
-    """What the rows DOWN to SQUARE say that acting on a numeric lever costs at a coordinate; without knots
-    that is its cost."""
+    """What ``fixed``, ``linear``, ``square`` and ``down`` of a numeric lever's record say that acting on it
+    costs at a coordinate; without knots that is its cost."""
     lever = p.lever[i]
     cost = term(lever.linear, lever.square, lever.down, 0.0, value)
     return lever.fixed + cost

@@ -374,7 +374,7 @@ def within(p, w, count, budget, paid, digits):
     left, fall, right, climb, bound = lines.left, lines.fall, lines.right, lines.climb, lines.bound
     copied(lines.top, bound)
     cleared(chosen)
-    if limit <= least:  # nothing can be paid with it
+    if limit <= least:  # nothing is paid for but by rounding, so that no theta helps; the box's bounds hold
         return
     cleared(theta)
     _at_thetas(p, w, count)

@@ -46,7 +46,7 @@ multiple of a slack, or of the size it belongs to, stands at the place of use. P
   over the width.
 
 Those of ``proof_search`` only decide whether a leaf is tried: the checker's arithmetic is rational. Those
-beside ``INSIDE`` (``rows.keep_row``), ``descent`` and ``rows.ball_slack`` say how far inside a point is to
+of ``w.row.inside`` (``rows.keep_row``), ``descent`` and ``rows.ball_slack`` say how far inside a point is to
 be; what is found is judged exactly.
 """
 
