@@ -231,10 +231,9 @@ class Relative(''',
 
 
 MEASURES: dict[""",
-        '= {"increase": (_two, _two_pieces)}': """= {
-    "increase": (_two, _two_pieces),
+        '    "increase": (_two, _two_pieces),\n': """    "increase": (_two, _two_pieces),
     "scale": ({"scale": positive, "knee": positive, "beyond": positive}, _kneed_pieces),
-}""",
+""",
     },
 }
 """Another way to measure a change: what is added to one file of the package and to one of the checker."""

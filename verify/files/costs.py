@@ -34,7 +34,9 @@ def _two_pieces(x: Fraction, increase: Fraction, decrease: Fraction) -> list[Pie
     return [Piece(-inf, x, -1 / decrease, x / decrease), Piece(x, inf, 1 / increase, -x / increase)]
 
 
-MEASURES: dict[str, tuple[Any, Callable[..., list[Piece]]]] = {"increase": (_two, _two_pieces)}
+MEASURES: dict[str, tuple[Any, Callable[..., list[Piece]]]] = {
+    "increase": (_two, _two_pieces),
+}
 """By the first key of an object that states how large a change is: the object's shape; and a function that
 makes of the factual value and the object's numbers the size of a change, piece by piece."""
 
