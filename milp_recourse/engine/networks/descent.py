@@ -403,7 +403,7 @@ def drops(p, w):
                 continue
             if random(w) < 0.7:
                 box[i].lo = box[i].hi = u[i] = goal
-                box[i].mode = 2 if goal == 0.0 and p.box[i].mode == 0 else 1
+                box[i].mode = IDLE if goal == 0.0 and p.box[i].mode == EITHER else ACTED
                 continue
             end = min(max(u[i] * (0.3 + 1.2 * random(w)), box[i].lo), box[i].hi)
             if u[i] > 0.0:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 
 from milp_recourse.engine.compiling import compiled
+from milp_recourse.engine.networks.lever_arrays import EITHER, IDLE
 from milp_recourse.engine.networks.levers import absolute, respond, times, top_of
 from milp_recourse.engine.networks.numerics import CLOSE, FINE, HUGE, PIVOT, ROUNDOFF
 from milp_recourse.engine.networks.rows import ball_row, in_ball, is_linear, summed, touching
@@ -169,10 +170,10 @@ def _intervals(p, w, i, point, m):
     else an end. Shape: point (d,)."""
     lever = p.lever[i]
     point[i] = 0.0
-    if w.box[i].mode == 2:
+    if w.box[i].mode == IDLE:
         return m
     l, h, fixed, column = w.box[i].lo, w.box[i].hi, 0.0, p.start[i]
-    if w.box[i].mode == 0:
+    if w.box[i].mode == EITHER:
         l, h, fixed = min(l, 0.0), max(h, 0.0), lever.fixed
     linear, square, top = lever.linear, lever.square, lever.largest
     fall = lever.down

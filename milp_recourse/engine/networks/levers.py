@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from milp_recourse.engine.compiling import compiled
+from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.numerics import SAME
 
 INF = math.inf
@@ -47,9 +48,9 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
             if allowed[j] != 0 and v < best:
                 best, choice[i] = v, j - s
         return best
-    if box[i].mode != 1:
+    if box[i].mode != ACTED:
         best, choice[i] = 0.0, 0.0
-    if box[i].mode != 2:
+    if box[i].mode != IDLE:
         linear = theta * lever.linear + share * lever.largest
         square, fall, g = theta * lever.square, lever.down, gain[s]
         low, high, grid = box[i].lo, box[i].hi, lever.grid
@@ -88,7 +89,7 @@ def absolute(p, box, allowed, i, share, sizes):
             if allowed[j] != 0:
                 most = max(most, p.column[j].cost + share * p.column[j].top + abs(sizes[j]))
         return most
-    if box[i].mode == 2:
+    if box[i].mode == IDLE:
         return 0.0
     far = max(abs(box[i].lo), abs(box[i].hi))
     size = far * max(lever.down, 1.0)
@@ -164,7 +165,7 @@ def relevel(p, box):
     for i in range(len(p.lever)):
         lever = p.lever[i]
         n = int(lever.knots)
-        if n == 0 or box[i].mode == 2:
+        if n == 0 or box[i].mode == IDLE:
             continue
         l, h, up, down = box[i].lo, box[i].hi, INF, INF
         for k in range(-2, n):
@@ -182,7 +183,7 @@ def relevel(p, box):
         lever.linear = lever.rate * slope
         lever.square = lever.square_rate * slope * slope
         lever.largest, lever.least = lever.top_rate * slope, 0.0
-        if box[i].mode == 1 and not l <= 0.0 <= h and l < h:
+        if box[i].mode == ACTED and not l <= 0.0 <= h and l < h:
             _chord(p, i, l, h, slope)
 
 
@@ -347,11 +348,11 @@ def to_whole(p, box, i):
 @compiled
 def remains(box, i):
     """Whether anything is left of a numeric lever in box (d,). If its interval is empty but it may be left
-    alone, its mode becomes 2 (not acted on)."""
-    if box[i].mode != 2 and not box[i].lo <= box[i].hi:
-        if box[i].mode == 1:
+    alone, its mode becomes IDLE."""
+    if box[i].mode != IDLE and not box[i].lo <= box[i].hi:
+        if box[i].mode == ACTED:
             return False
-        box[i].mode = 2
+        box[i].mode = IDLE
     return True
 
 
@@ -379,7 +380,7 @@ def contract(p, w, box, allowed, budget):
             for j in range(p.start[i], p.start[i + 1]):
                 if p.column[j].cost > money or p.column[j].top > budget:
                     allowed[j] = 0
-        elif box[i].mode != 2:
+        elif box[i].mode != IDLE:
             box[i].lo = max(box[i].lo, -affordable(p, i, money, budget, -1))
             box[i].hi = min(box[i].hi, affordable(p, i, money, budget, 1))
             to_whole(p, box, i)

@@ -20,6 +20,7 @@ import numpy as np
 
 from milp_recourse.engine.compiling import compiled
 from milp_recourse.engine.networks.elementary import RELU, curve, draw_lines, size_at
+from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.levers import absolute, least_at, respond, term
 from milp_recourse.engine.networks.numerics import TINY
 from milp_recourse.engine.networks.work import add, cleared, copied
@@ -242,9 +243,9 @@ def over_box(p, w, line):
                 if w.allowed[c] != 0:
                     best = max(best, line[c])
             total += best
-        elif mode != 2:
+        elif mode != IDLE:
             v = max(line[s] * w.box[i].lo, line[s] * w.box[i].hi)
-            total += v if mode == 1 else max(v, 0.0)
+            total += v if mode == ACTED else max(v, 0.0)
     return total
 
 
@@ -258,7 +259,7 @@ def sizes_over_box(p, w, sizes):
             for c in range(s, p.start[i + 1]):
                 if w.allowed[c] != 0:
                     most = max(most, abs(sizes[c]))
-        elif w.box[i].mode != 2:
+        elif w.box[i].mode != IDLE:
             most = abs(sizes[s]) * max(abs(w.box[i].lo), abs(w.box[i].hi))
         total += most
     return total
@@ -317,12 +318,12 @@ def _at_thetas(p, w, count):
                         most[m], own[m] = v, r
             add(value, 1.0, most, count)
             add(paid, 1.0, own, count)
-        elif mode != 2:
+        elif mode != IDLE:
             linear = lever.linear + share * lever.largest
             square, fall = lever.square, lever.down
             line, cut = lines.terms[s], cuts[s]
             fixed = lever.fixed + share * lever.least
-            low, high, rests = box[i].lo, box[i].hi, -INF if mode == 1 else 0.0
+            low, high, rests = box[i].lo, box[i].hi, -INF if mode == ACTED else 0.0
             for m in range(count):
                 a, gain = theta[m], line[m] + theta[m] * cut
                 t = least_at(a * linear, a * square, fall, gain, low, high)
@@ -387,7 +388,7 @@ def within(p, w, count, budget, paid, digits):
         if lever.label > 0.0:
             line, idle = lines.terms[p.start[i] + int(idle)], 1.0
         add(right, idle, line, count)
-        for m in range(count if rise > 0.0 and w.box[i].mode != 2 else 0):
+        for m in range(count if rise > 0.0 and w.box[i].mode != IDLE else 0):
             square = rise if line[m] > 0.0 else sink
             theta[m] += line[m] * line[m] / square if square > 0.0 else 0.0
     for m in range(count):  # 0 where all of the box can be paid for

@@ -15,6 +15,7 @@ from milp_recourse.engine.compiling import compiled
 from milp_recourse.engine.networks import linear_bounds, rows
 from milp_recourse.engine.networks.elementary import LOG, RELU, draw_lines, is_open
 from milp_recourse.engine.networks.interior import solve_node
+from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.levers import absolute, contract, relevel, remains, respond, term
 from milp_recourse.engine.networks.numerics import TINY
 from milp_recourse.engine.networks.problem_arrays import MOST_LINES, MOST_ROWS
@@ -78,7 +79,7 @@ def contract_by_ball(p, w):
     """Cut the levers' intervals to what the ball allows; False where nothing is left."""
     box, line = w.box, w.columns.line
     for i in range(len(p.lever)):
-        for f in range(len(p.noise) if box[i].mode != 2 and p.lever[i].label == 0.0 else 0):
+        for f in range(len(p.noise) if box[i].mode != IDLE and p.lever[i].label == 0.0 else 0):
             if p.owner[f] != p.start[i] or p.precision[f] == 0.0:
                 continue
             for side in (1.0, -1.0):
@@ -404,7 +405,7 @@ def tighten(p, w, bound, target):
             for j in range(s, p.start[i + 1]):
                 if p.column[j].cost + share * p.column[j].top - gain[j] > room:
                     allowed[j] = 0
-        elif box[i].mode == 1:
+        elif box[i].mode == ACTED:
             linear, square = lever.linear + share * lever.largest, lever.square
             fall = lever.down
             room -= lever.fixed + share * lever.least

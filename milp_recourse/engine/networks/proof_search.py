@@ -32,6 +32,7 @@ from milp_recourse.engine.networks import (
     splitting,
 )
 from milp_recourse.engine.networks.elementary import LOG, RELU, SIGMOID, SQUARE
+from milp_recourse.engine.networks.lever_arrays import ACTED
 from milp_recourse.engine.networks.linear_bounds import CHORD, decimal
 from milp_recourse.engine.networks.numerics import BELOW, CLOSE, COARSE, FARTHEST, HUGE, ROUNDOFF, TINY
 from milp_recourse.engine.networks.problem_arrays import MOST_LINES, Problems, case
@@ -217,7 +218,7 @@ def _nothing(p, w, target):
     for i in range(len(p.lever)):  # the cheapest point of the box
         total += levers.least_cost(p, w, w.box, w.allowed, i)
         top = max(top, levers.respond(p, w.box, w.allowed, i, nothing, 0.0, 1.0, point))
-        if p.lever[i].knots > 0.0 and w.box[i].mode == 1:  # least at the end next to the factual
+        if p.lever[i].knots > 0.0 and w.box[i].mode == ACTED:  # least at the end next to the factual
             near = min(max(w.box[i].lo, 0.0), w.box[i].hi)
             top = max(top, levers.top_of(p, i, near) * (1.0 - p.slacks.cost))
     dear = (total + top) * (1.0 - p.slacks.cost) - p.slacks.tiny >= target
@@ -301,7 +302,7 @@ def _shrink(p, q, w, o, t, ends, order, target, ball):
         _set_ends(p, w, i, ends[0, i], ends[1, i])
     for i in range(len(p.lever) if left else 0):
         for side in (1, -1):
-            free = p.lever[i].label > 0.0 or w.box[i].mode == 1
+            free = p.lever[i].label > 0.0 or w.box[i].mode == ACTED
             if free and ends[0, i] < ends[1, i]:
                 end = left_of[i].hi if side > 0 else left_of[i].lo
                 _shrink_end(p, q, w, o, t, ends, order, target, i, end, side)
@@ -633,7 +634,7 @@ def _widest(p, w, ends):
     most, which = 0.0, -1
     for i in range(len(p.lever)):
         width = (ends[1, i] - ends[0, i]) / p.lever[i].unit
-        if (p.lever[i].label > 0.0 or w.box[i].mode == 1) and width > most:
+        if (p.lever[i].label > 0.0 or w.box[i].mode == ACTED) and width > most:
             most, which = width, i
     return which
 

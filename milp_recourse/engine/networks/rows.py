@@ -10,6 +10,7 @@ from __future__ import annotations
 from milp_recourse.engine.compiling import compiled
 from milp_recourse.engine.networks import linear_bounds
 from milp_recourse.engine.networks.elementary import RELU, curve, is_open, steepness
+from milp_recourse.engine.networks.lever_arrays import ACTED
 from milp_recourse.engine.networks.numerics import HUGE
 from milp_recourse.engine.networks.work import add, cleared, copied, dot
 
@@ -163,7 +164,7 @@ def cut_by_row(p, w, r):
     box, top = w.box, linear_bounds.over_box(p, w, w.rows[r]) + w.row.consts[r]
     for i in range(len(p.lever)):
         a, low, high = w.rows[r, p.start[i]], box[i].lo, box[i].hi
-        if a == 0.0 or box[i].mode != 1 or p.lever[i].label > 0.0:
+        if a == 0.0 or box[i].mode != ACTED or p.lever[i].label > 0.0:
             continue
         room = top / abs(a) * p.slacks.up
         room += (p.slacks.up - 1.0) * (room + abs(low) + abs(high)) + p.slacks.tiny

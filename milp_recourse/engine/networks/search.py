@@ -28,6 +28,7 @@ from milp_recourse.engine.networks.descent import (
     try_point,
 )
 from milp_recourse.engine.networks.elementary import LOG
+from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.linear_bounds import logit_at
 from milp_recourse.engine.networks.node import examine, take_cut, tighten
 from milp_recourse.engine.networks.numerics import BELOW, COARSE
@@ -542,7 +543,7 @@ def _split(p, w, t, kind, index, value, bound):
             if box[index].lo <= box[index].hi:
                 _store(t, w, bound)
     elif kind == splitting.ACTED_ON:
-        for acts in (2, 1):
+        for acts in (IDLE, ACTED):
             box[index].mode = acts
             _store(t, w, bound)
     else:  # one label, or any of the others

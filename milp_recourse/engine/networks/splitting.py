@@ -11,6 +11,7 @@ import numpy as np
 
 from milp_recourse.engine.compiling import compiled
 from milp_recourse.engine.networks.elementary import RELU, curve, distance, is_open
+from milp_recourse.engine.networks.lever_arrays import ACTED, EITHER, IDLE
 from milp_recourse.engine.networks.levers import (
     bound_of,
     cost_of,
@@ -66,11 +67,11 @@ def values_left(p, w, i):
         for c in range(p.start[i], p.start[i + 1]):
             total += w.allowed[c] != 0
         return total
-    if w.box[i].mode == 2:
+    if w.box[i].mode == IDLE:
         return 1.0
     width, grid = w.box[i].hi - w.box[i].lo, p.lever[i].grid
     more = 0.0 if not width > 0.0 else width / grid if grid > 0.0 else INF
-    return more + (2.0 if w.box[i].mode == 0 else 1.0)
+    return more + (2.0 if w.box[i].mode == EITHER else 1.0)
 
 
 @compiled
@@ -78,7 +79,7 @@ def settled(p, w):
     """Whether nothing but continuous values is open in the node."""
     for i in range(len(p.lever)):
         left, mode = values_left(p, w, i), w.box[i].mode
-        if left > 1.0 and (left < INF or mode == 0):
+        if left > 1.0 and (left < INF or mode == EITHER):
             return False
         bent = knot_inside(p, i, w.box[i].lo, w.box[i].hi, 0.0) < INF
         if left > 1.0 and p.lever[i].knots > 0.0 and bent:  # its cost is bent, or only bounded
@@ -107,7 +108,7 @@ def _wanted(p, w):
             total += 0.0 if label else min(math.log2(values), HALVINGS)
             free += 1
             other = other or label
-        other = other or w.box[i].mode == 0
+        other = other or w.box[i].mode == EITHER
     few = FEW_LEVERS if w.now.best_cost < INF else FEW_WITHOUT_ACTION
     return max(total, 1.0) if free > few or other else 0.0
 
@@ -116,7 +117,7 @@ def _wanted(p, w):
 def _of_lever(p, w, i, value):
     """How to split a lever's part of the box, as :func:`choose` returns it."""
     label, mode = p.lever[i].label > 0.0, w.box[i].mode
-    return (LABELS if label else INTERVAL if mode == 1 else ACTED_ON), i, value
+    return (LABELS if label else INTERVAL if mode == ACTED else ACTED_ON), i, value
 
 
 @compiled
@@ -333,7 +334,7 @@ def _lost_by_lever(p, w, i, count):
         return _lost_by_label(p, w, i, count), t
     best, value, lost, moved = -1.0, t, -1.0, 0.0
     grid, fixed = lever.grid, lever.fixed
-    if lever.knots > 0.0 and (mode == 0 or (mode == 1 and l < h)):
+    if lever.knots > 0.0 and (mode == EITHER or (mode == ACTED and l < h)):
         own, most = cost_of(p, i, t), top_of(p, i, t)
         loss = max(own - bound_of(p, i, t), 0.0)
         loss += w.points.shares[i] * max(most - top_bound_of(p, i, t), 0.0)
@@ -350,9 +351,9 @@ def _lost_by_lever(p, w, i, count):
         part -= np.floor(part)  # beyond 2^63 an integer would overflow
         part = min(part, 1.0 - part)
         apart = part * grid if part > COARSE else 0.0
-    if grid > 0.0 and mode == 1 and l < h:
+    if grid > 0.0 and mode == ACTED and l < h:
         lost = moved * apart if apart > 0.0 else -1.0
-    elif mode == 0 and t != 0.0:
+    elif mode == EITHER and t != 0.0:
         far = max(h, 0.0) if t > 0.0 else max(-l, 0.0)
         lost = (fixed * (1.0 - abs(t) / far) if far > 0.0 else fixed) + moved * apart
         if not l <= t <= h:
@@ -396,7 +397,7 @@ def _widest(p, w, learns):
                     lost = max(lost, _lost_along(p, w, c, own))
         else:
             l, h = w.box[i].lo, w.box[i].hi
-            if w.box[i].mode != 2 and h - l > COARSE * max(abs(l), abs(h)):
+            if w.box[i].mode != IDLE and h - l > COARSE * max(abs(l), abs(h)):
                 lost = (h - l) * _lost_along(p, w, s, -1)
         likely = lost * _kept(w, 1, i) if learns else lost
         if likely > top:
@@ -454,7 +455,7 @@ def _anything(p, w):
     fewest, widest, which = INF, 0.0, -1
     for i in range(len(p.lever)):
         left, l, h = values_left(p, w, i), w.box[i].lo, w.box[i].hi
-        width = INF if w.box[i].mode == 0 else h - l
+        width = INF if w.box[i].mode == EITHER else h - l
         if left == INF and width < INF and not l < 0.5 * (l + h) < h:
             continue
         if left > 1.0 and (left < fewest or (left == fewest and width > widest)):
