@@ -94,8 +94,7 @@ def absolute(p, box, allowed, i, share, sizes):
     far = max(abs(box[i].lo), abs(box[i].hi))
     size = far * max(lever.down, 1.0)
     rate = abs(lever.linear) + lever.square * size + share * abs(lever.largest)
-    fixed = abs(lever.fixed) + share * abs(lever.least)
-    return fixed + rate * size + abs(sizes[s]) * far
+    return abs(lever.fixed) + share * abs(lever.least) + rate * size + abs(sizes[s]) * far
 
 
 @compiled
@@ -192,8 +191,7 @@ def _chord(p, i, l, h, slope):
     """Set a lever's rows to the cost of sizes on the lowered chord over an interval on one side of the origin
     if that is higher than the line of this slope in the middle."""
     lever = p.lever[i]
-    fixed, rate, square = lever.own_fixed, lever.rate, lever.square_rate
-    top = lever.top_rate
+    fixed, rate, square, top = lever.own_fixed, lever.rate, lever.square_rate, lever.top_rate
     near, far = min(abs(l), abs(h)), max(abs(l), abs(h))
     low, high = min(level(p, i, l), level(p, i, h)), max(level(p, i, l), level(p, i, h))
     chord, least = (high - low) / (far - near), INF
@@ -276,8 +274,7 @@ def bound_of(p, i, value):
     """What ``fixed``, ``linear``, ``square`` and ``down`` of a numeric lever's record say that acting on it
     costs at a coordinate; without knots that is its cost."""
     lever = p.lever[i]
-    cost = term(lever.linear, lever.square, lever.down, 0.0, value)
-    return lever.fixed + cost
+    return lever.fixed + term(lever.linear, lever.square, lever.down, 0.0, value)
 
 
 @compiled

@@ -406,8 +406,7 @@ def tighten(p, w, bound, target):
                 if p.column[j].cost + share * p.column[j].top - gain[j] > room:
                     allowed[j] = 0
         elif box[i].mode == ACTED:
-            linear, square = lever.linear + share * lever.largest, lever.square
-            fall = lever.down
+            linear, square, fall = lever.linear + share * lever.largest, lever.square, lever.down
             room -= lever.fixed + share * lever.least
             # the least value is the one in the bound, at whole values only
             box[i].lo = _last_paid(linear, square, fall, gain[s], choice[i], box[i].lo, room)
