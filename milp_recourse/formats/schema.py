@@ -68,17 +68,14 @@ _OBJECTS = {
     for one in MEASURES
     if one.word is None
 }
-_KEYS = {
-    one: [field.alias or name for name, field in model.model_fields.items()]
-    for one, model in _OBJECTS.items()
-}
+_KEYS = {one: model.json_keys() for one, model in _OBJECTS.items()}
 _WORDS = {one.word: one for one in MEASURES if one.word is not None}
 
 
 def _scale_form(value: Any) -> str:
     if isinstance(value, dict):
-        known = (one for one, keys in _KEYS.items() if not value.keys().isdisjoint(keys))
-        return f"{next(known, Distance).__name__}: ..."
+        likeliest = max(_KEYS, key=lambda one: len(value.keys() & _KEYS[one]))  # of several, the first
+        return f"{likeliest.__name__}: ..."
     return "word" if isinstance(value, str) else "number"
 
 
@@ -113,21 +110,16 @@ def _measure(stated: Any, known: Known) -> Measure:
     return measure
 
 
-@as_json.register(Measure)
-def _(measure: Measure, _: Labels = None) -> Any:
-    """A measure that a word states."""
-    return measure.word
-
-
 _of_two = as_json.dispatch(Distance)
 
 
 @as_json.register(Distance)
 def _(measure: Distance, labels: Labels = None) -> Any:
-    """A scale, or two; a kind of distance with a word by that."""
-    if measure.word is not None or measure.rise == measure.fall:
-        return measure.word or measure.rise
-    return _of_two(measure, labels)
+    return measure.rise if measure.rise == measure.fall else _of_two(measure, labels)
+
+
+for _one in _WORDS.values():
+    as_json.register(_one, lambda measure, labels=None: measure.word)
 
 
 @as_json.register(Ranks)

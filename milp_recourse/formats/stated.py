@@ -116,11 +116,16 @@ class Strict(BaseModel):
 
     model_config = ConfigDict(extra="forbid", defer_build=True, strict=True, allow_inf_nan=False, frozen=True)
 
+    @classmethod
+    def json_keys(cls) -> list[str]:
+        """The keys, in the fields' order."""
+        return [info.alias or name for name, info in cls.model_fields.items()]
+
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, data: Any) -> Any:
         if isinstance(data, dict):
-            known = [info.alias or name for name, info in cls.model_fields.items()]
+            known = cls.json_keys()
             for key in data:
                 if key not in known:
                     raise PydanticCustomError(
@@ -288,8 +293,8 @@ def document(model: type[Strict], source: object, labels: Labels = None, /, **ow
 def _keys(model: type[Strict]) -> list[tuple[str, str, tuple[Any, ...], bool]]:
     """Of each field its name, its key, the only words that it may be, and whether it must be there."""
     return [
-        (name, field.alias or name, _words(field.annotation), field.is_required())
-        for name, field in model.model_fields.items()
+        (name, key, _words(field.annotation), field.is_required())
+        for (name, field), key in zip(model.model_fields.items(), model.json_keys(), strict=True)
     ]
 
 
