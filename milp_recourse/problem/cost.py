@@ -461,6 +461,19 @@ class Cost:
         flat = {name: Ranks(Quantiles(pair, (0.0, 0.0))) for name, pair in ends.items()}
         return replace(self, measures={**self._settled, **flat})
 
+    def by_size(self, counted: Iterable[str], names: Iterable[str]) -> Cost:
+        """The cost under which changes of some features have the size 1, and what is fixed is per size.
+
+        Parameters
+        ----------
+        names
+            Every feature: each change has the size 1 where the cost has no sizes.
+        """
+        one = Distance(1.0, 1.0)
+        measures = self._settled if self.uses_scale else dict.fromkeys(names, one)
+        own = replace(self, measures={**measures, **dict.fromkeys(counted, one)})
+        return replace(own, l0=0.0, l1=self.l1 + self.l0, kind="mixture") if self.l0 else own
+
     def in_units(self, longer: int, larger: int) -> Cost | None:
         """The same cost with scales times 2^longer, and then the same times 2^larger; None where a number
         would be rounded."""

@@ -12,8 +12,14 @@ missing value, so these are settled first. One that nobody acts on stays missing
 feature, the way is the one for missing values. A lever whose value is missing may be acted on, at the same
 cost whatever it is set to. So there is a problem without missing values for each set S of these levers, in
 which those of S must be acted on, at no cost, and the others may not; the cheapest of their optima, each with
-the cost of S, is the optimum. Each such lever doubles the number of sets, but only those are solved that cost
-less by themselves than the best action in hand.
+the cost of S, is the optimum.
+
+Each such lever doubles the number of sets. So only the empty set is solved by itself, and then one problem
+for all others, in which each lever that costs less by itself than the best action in hand is a label: one for
+each of its cells, and one for staying missing, which is the factual one and free. Where acting has a fixed
+cost, that problem has another cost, and says only whether anybody has an action. There, and where a condition
+counts actions or asks whether such a lever is acted on, sets are solved one by one, those that cost least by
+themselves first, as long as they cost less than the best action in hand.
 
 *Ensembles whose score is the largest of several sums*: one problem per sum, and the cheapest action.
 """
@@ -28,13 +34,16 @@ from fractions import Fraction
 from itertools import islice, product
 
 import numpy as np
+from numpy.typing import NDArray
 
+from milp_recourse.engine.forests.axes import axis_of, without_twins
 from milp_recourse.engine.forests.parts import each_part
 from milp_recourse.judge import without_search
 from milp_recourse.judge.best_first import BestFirst
+from milp_recourse.problem.conditions import Counted, Switched, leaves
 from milp_recourse.problem.enclosure import round_down
 from milp_recourse.problem.features import Feature
-from milp_recourse.problem.forest import Tree, TreeEnsemble
+from milp_recourse.problem.forest import MISSING, Tree, TreeEnsemble
 from milp_recourse.problem.instance import Instance, kept_with
 from milp_recourse.problem.options import Clock
 from milp_recourse.program.presolve import folds_away
@@ -44,6 +53,7 @@ PATIENCE = 1.0
 """Seconds for a relaxed problem whose levers still have values to be told apart. One that takes longer, as
 where levers have to move together exactly, is halved instead."""
 
+Array = NDArray[np.float64]
 Ranges = Mapping[str, tuple[float, float]]
 
 MOST_ROUNDED = 16
@@ -170,8 +180,8 @@ def why_not_gaps(instance: Instance) -> str | None:
 def solve_gaps(
     instance: Instance, options: Options, solve: Callable[[Instance, Options], Proposal]
 ) -> Proposal:
-    """The cheapest of the optima with each set of missing levers acted on, those sets first that cost least
-    by themselves: sets that cost more than the best action are not looked at.
+    """The cheapest of the optima with no missing lever acted on, and with some of them: of all sets together
+    where they can be labels, else set by set.
 
     Parameters
     ----------
@@ -180,30 +190,101 @@ def solve_gaps(
     """
     start, levers = time.perf_counter(), _levers(instance)
     search = BestFirst[tuple[int, ...]](instance, Clock.start(options.time_limit), watch=options.watch)
+
+    def least_cost(acted: Collection[str]) -> float:
+        costs = [instance.lever_costs[name].paid(0.0) for name in acted]
+        return round_down(sum(paid for paid, _ in costs) + max(entry for _, entry in costs))
+
+    def solved(problem: Instance) -> Proposal:
+        own = replace(options, time_limit=search.clock.left(), starts=None, watch=None)
+        found = without_search([problem])[0] or solve(problem, own)
+        search.nodes += found.nodes or 0
+        search.proof = search.proof if found.proof in (None, "rigorous") else found.proof
+        return found
+
     search.push(0.0, ())
     while taken := search.next():
         [(_, set_)] = taken
         acted = [levers[k] for k in set_]
-        (paid, entry), settled = _cost_of(instance, acted), _settled(instance, acted)
-        own = replace(options, time_limit=search.clock.left(), starts=None, watch=None)
-        found = without_search([settled])[0] or solve(settled, own)
-        search.nodes += found.nodes or 0
-        search.proof = search.proof if found.proof in (None, "rigorous") else found.proof
+        (paid, entry), found = _cost_of(instance, acted), solved(_settled(instance, acted))
         search.message = search.message or found.message
         least = found.lower_bound or 0.0
         search.close(least if math.isinf(least) else round_down(max(entry, paid + Fraction(least))))
         if found.action is not None:
             search.offer(found.action)
+        if not set_ and not search.clock.over and not _told_apart(instance):
+            cheap = [name for name in levers if least_cost([name]) < search.target]
+            fixed = any(instance.lever_costs[name].prices.fixed for name in instance.levers)
+            if len(cheap) > 1 and (not fixed or search.best.action is None):
+                problem, values = _as_choice(instance, cheap)
+                found = solved(problem)
+                if found.action is not None:
+                    search.offer(_chosen(found.action, values))
+                least = found.lower_bound or 0.0
+                if math.isinf(least) or not fixed:
+                    search.message = search.message or found.message
+                    search.close(min(least, search.target))
+                    continue
         for k in range(max(set_, default=-1) + 1, len(levers)):
-            costs = [instance.lever_costs[name].paid(0.0) for name in (*acted, levers[k])]
-            more = sum(paid for paid, _ in costs) + max(entry for _, entry in costs)
-            search.push(round_down(more), (*set_, k))
+            search.push(least_cost([*acted, levers[k]]), (*set_, k))
     return search.outcome(time.perf_counter() - start)
 
 
 def _levers(instance: Instance) -> list[str]:
     """The levers whose value is missing."""
     return [name for name in instance.levers if name in instance.missing]
+
+
+def _told_apart(instance: Instance) -> bool:
+    """Whether a condition counts actions, or asks whether a missing lever is acted on."""
+    asked = (one for one in leaves(instance.demand) if isinstance(one, Counted | Switched))
+    return any(isinstance(one, Counted) or one.feature in instance.missing for one in asked)
+
+
+def _as_choice(instance: Instance, cheap: Collection[str]) -> tuple[Instance, dict[str, Array]]:
+    """The problem without missing values in which each of some missing levers is a label and the others stay
+    missing, and what labels stand for: the first for staying missing (nan), every other for a cell.
+
+    A fixed cost becomes one per size, so that the levers with a value cost something else.
+    """
+    forest, features, values = instance.classifier, list(instance.features), dict[str, Array]()
+    assert isinstance(forest, TreeEnsemble)
+    gone, twice = set[int](), set[int]()
+    for k, feature, columns in _gaps(instance):
+        if feature.name not in cheap:
+            features[k] = _unread(feature)
+            gone |= set(columns)
+            continue
+        axis, _ = without_twins(axis_of(instance, forest, feature, columns), forest)
+        values[feature.name], on, table = axis.values, dict(axis.columns), list[NDArray[np.int64]]()
+        for c in columns:
+            cells = on.get(c, np.zeros(len(axis), dtype=np.int64))
+            table += [cells, np.where(cells == MISSING, len(forest.cuts[c]), cells)]
+        rows = tuple(map(tuple, np.array(table, dtype=np.float64).T.tolist()))
+        labels = tuple(map(str, range(len(axis))))
+        features[k] = Feature(
+            feature.name, "categorical", True, categories=labels, encoding="table", table=rows
+        )
+        twice |= set(columns)
+    own = instance.preferences
+    mask = tuple(name for name in own.actionable if name not in instance.missing or name in values)
+    ranges = {name: ends for name, ends in own.ranges.items() if name not in values}
+    made = replace(
+        instance,
+        features=tuple(features),
+        classifier=_read_twice(_without_columns(forest, frozenset(gone)), frozenset(twice)),
+        factual={**instance.factual, **dict.fromkeys(instance.missing, 0.0)},
+        preferences=replace(own, actionable=mask, ranges=ranges),
+        cost=instance.cost.by_size(values, instance.by_name),
+        reference=None,
+    )
+    return made, values
+
+
+def _chosen(action: Mapping[str, float], values: Mapping[str, Array]) -> dict[str, float]:
+    """The action with the values that labels stand for."""
+    known = {name: float(values[name][int(v)]) if name in values else v for name, v in action.items()}
+    return {name: value for name, value in known.items() if not math.isnan(value)}
 
 
 def _cost_of(instance: Instance, acted: Collection[str]) -> tuple[Fraction, Fraction]:
@@ -221,17 +302,16 @@ def _settled(instance: Instance, acted: Collection[str]) -> Instance:
     cost what is fixed, labels without an order also what a changed label does, and nothing else."""
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
-    factual, features, gone, column = dict(instance.factual), list(instance.features), set[int](), 0
+    factual, features, gone = dict(instance.factual), list(instance.features), set[int]()
     ends = dict[str, tuple[float, float]]()
-    for k, feature in enumerate(instance.features):
-        name, columns = feature.name, range(column, column + len(feature.columns))
-        column = columns.stop
+    for k, feature, columns in _gaps(instance):
+        name = feature.name
         if name in acted:
             low, high = instance.levers[name]
             features[k], factual[name] = x = _outside(feature, low, high)
             ends[name] = min(low, x[1]), max(high, x[1])
-        elif name in instance.missing:
-            features[k], factual[name] = replace(feature, domain=None, monotone=None), 0.0
+        else:
+            features[k], factual[name] = _unread(feature), 0.0
             gone |= set(columns)
     mask = tuple(
         name for name in instance.preferences.actionable if name not in instance.missing or name in acted
@@ -245,6 +325,21 @@ def _settled(instance: Instance, acted: Collection[str]) -> Instance:
         cost=instance.cost.without_sizes(ends),
         reference=None,
     )
+
+
+def _gaps(instance: Instance) -> Iterator[tuple[int, Feature, tuple[int, ...]]]:
+    """The features whose value is missing, each with its position and the columns that it fills."""
+    column = 0
+    for k, feature in enumerate(instance.features):
+        columns = tuple(range(column, column + len(feature.columns)))
+        column += len(columns)
+        if feature.name in instance.missing:
+            yield k, feature, columns
+
+
+def _unread(feature: Feature) -> Feature:
+    """A feature that stays missing, which no domain binds: it may have any value that trees do not read."""
+    return replace(feature, domain=None, monotone=None)
 
 
 def _outside(feature: Feature, low: float, high: float) -> tuple[Feature, float]:
@@ -279,6 +374,25 @@ def _on_the_way(tree: Tree, columns: list[int]) -> Tree:
         return tree
     ends = np.where(tree.missing_left, _FAR, -_FAR)
     return replace(tree, threshold=np.where(split, ends, tree.threshold))
+
+
+@kept_with(MOST_SETTLED)
+def _read_twice(forest: TreeEnsemble, columns: frozenset[int]) -> TreeEnsemble:
+    """The ensemble with two columns in place of each of these, which hold the number of its cell: the first
+    is read by splits whose missing values go left, the second by the others."""
+    split = np.isin(np.arange(forest.inputs), list(columns))
+    place = np.arange(forest.inputs) + np.cumsum(split) - split
+    ends = np.cumsum([len(tree.left) for tree in forest.trees])[:-1]
+    trees = []
+    for tree, last in zip(forest.trees, np.split(forest.last_cells, ends), strict=True):
+        inner, threshold = tree.left != -1, tree.threshold
+        read = np.where(inner, tree.feature, 0)
+        feature = np.where(inner, place[read], tree.feature)
+        if tree.missing_left is not None:
+            twice = inner & split[read]
+            feature, threshold = feature + (twice & ~tree.missing_left), np.where(twice, last, threshold)
+        trees.append(replace(tree, feature=feature, threshold=threshold))
+    return replace(forest, trees=tuple(trees), inputs=forest.inputs + len(columns))
 
 
 def cheapest_part(

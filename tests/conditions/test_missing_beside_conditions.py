@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -14,9 +15,9 @@ from milp_recourse.formats import instance_from_dict
 from milp_recourse.judge import judge
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.options import LATE
-from milp_recourse.problem.result import Status
+from milp_recourse.problem.result import Result, Status
 from milp_recourse.questions.solve import solve
-from milp_recourse.solvers import simpler_problems
+from milp_recourse.solvers import bab
 from milp_recourse.solvers.simpler_problems import has_gaps
 
 
@@ -127,11 +128,21 @@ def _brute_force(instance: Instance) -> float | None:
 
 
 @pytest.mark.long
-def test_the_optimum_is_that_of_brute_force() -> None:
-    """Missing levers that stay so or are set, labels among them, beside sums, counts and demands to act."""
+@pytest.mark.parametrize("sums", [False, True])
+def test_the_optimum_is_that_of_brute_force(sums: bool) -> None:
+    """Missing levers that stay so or are set, labels among them, beside sums, counts and demands to act; and
+    beside ``sums`` alone, where more are missing."""
     seen: Counter[tuple[str, bool]] = Counter()
-    for seed in range(8):
-        instance = instance_from_dict(_problem(seed))
+    for seed in range(8, 24) if sums else range(8):
+        problem = _problem(seed)
+        if sums:
+            problem["conditions"] = [
+                {"sum": {"a": 1, "b": 1}, "of": "counterfactual", "at_most": 2},
+                {"sum": {"a": 1, "b": -1}, "of": "change", "at_least": seed % 3 - 1},
+            ]
+            problem["accept"]["above"] += 0.04 * (seed % 3)
+            problem["factual"] |= dict.fromkeys("cde" if seed % 2 else "ce")
+        instance = instance_from_dict(problem)
         known, result = _brute_force(instance), solve(instance)
         if known is None:
             assert result.status is Status.INFEASIBLE, seed
@@ -143,7 +154,9 @@ def test_the_optimum_is_that_of_brute_force() -> None:
     assert min(seen["optimal", True], seen["optimal", False], seen["infeasible", False]) >= 1
 
 
-def _with_many_gaps(seed: int, missing: int) -> Instance:
+def _with_many_gaps(
+    seed: int, missing: int, share: float | None = None, conditions: Sequence[dict[str, Any]] = ()
+) -> Instance:
     """Two known features of which one has to be set, many without a value, and a tree for each."""
     rng = np.random.default_rng(seed)
     names = ["a", "b", *(f"m{k}" for k in range(missing))]
@@ -156,6 +169,7 @@ def _with_many_gaps(seed: int, missing: int) -> Instance:
     scores = [sorted(rng.random(2).round(2).tolist()) for _ in names]
     trees = [{"feature": [k, -2, -2], **leaf, "value": [0.5, *two]} for k, two in enumerate(scores)]
     low, high = np.array(scores).mean(axis=0)
+    share = rng.uniform(0.3, 0.7) if share is None else share
     kind = ("l1", "l0", "linf", "l2-squared")[seed % 4]
     return instance_from_dict(
         {
@@ -163,32 +177,41 @@ def _with_many_gaps(seed: int, missing: int) -> Instance:
             "features": [{"name": n, "kind": "binary", "actionable": True, "bounds": [0, 1]} for n in names],
             "scm": {"name": "independent"},
             "classifier": {"kind": "tree-ensemble", "dtype": "float32", "trees": trees},
-            "accept": {"above": float(low + rng.uniform(0.3, 0.7) * (high - low))},
+            "accept": {"above": float(low + share * (high - low))},
             "factual": dict.fromkeys(names) | {"a": 0, "b": 0},
             "preferences": {
                 "actionable": names,
                 "weights": {name: float(rng.integers(2, 9)) / 2 for name in names},
             },
             "cost": {"kind": kind} | ({} if kind == "l0" else {"scale": dict.fromkeys(names, 1.0)}),
-            "conditions": [{"sum": {"a": 1, "b": 1}, "of": "counterfactual", "at_least": 1}],
+            "conditions": [{"sum": {"a": 1, "b": 1}, "of": "counterfactual", "at_least": 1}, *conditions],
         }
     )
 
 
-def test_more_than_six_missing_levers_are_settled_cheapest_set_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seven of them: the optimum is that of brute force, with few of the 128 sets solved."""
-    solved = Counter[int]()
-    settled = simpler_problems._settled
-    for seed in (0, 1, 6):
-        monkeypatch.setattr(
-            simpler_problems,
-            "_settled",
-            lambda *given, seed=seed: (solved.update([seed]), settled(*given))[1],
-        )
-        instance = _with_many_gaps(seed, 7)
-        known, result = _brute_force(instance), solve(instance)
-        assert result.status is Status.OPTIMAL and result.cost == pytest.approx(known, abs=1e-6), seed
-    assert 1 <= solved.total() <= 64 and len(solved) > 1, solved
+def _solving(monkeypatch: pytest.MonkeyPatch, instance: Instance) -> tuple[Result, int]:
+    """The answer, and how many problems of trees were solved for it."""
+    solved, solve_trees = Counter[str](), bab.solve_trees
+    with monkeypatch.context() as patch:
+        patch.setattr(bab, "solve_trees", lambda *given: (solved.update(["one"]), solve_trees(*given))[1])
+        return solve(instance), solved.total()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_seven_missing_levers_take_few_problems(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """At most two for each of two cases of the condition, not 128; under l0 the cheapest sets first."""
+    instance = _with_many_gaps(seed, 7)
+    known, (result, solved) = _brute_force(instance), _solving(monkeypatch, instance)
+    assert result.status is Status.OPTIMAL and result.cost == pytest.approx(known, abs=1e-5)
+    assert 1 <= solved <= (64 if instance.cost.l0 else 4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_that_there_is_no_action_takes_few_problems(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Both known features have to be set, and a condition forbids it: none of the 512 sets has an action."""
+    most = [{"sum": {"a": 1, "b": 1}, "of": "counterfactual", "at_most": 1}]
+    result, solved = _solving(monkeypatch, _with_many_gaps(seed, 9, share=0.999, conditions=most))
+    assert result.status is Status.INFEASIBLE and 1 <= solved <= 4
 
 
 def test_thirty_missing_levers_end_at_the_limit_with_a_bound() -> None:

@@ -77,7 +77,7 @@ def axes_of(instance: Instance) -> list[Axis] | None:
         columns = tuple(range(column, column + len(feature.columns)))
         column += len(columns)
         if feature.name in instance.levers:
-            axis = _axis(instance, forest, feature, columns)
+            axis = axis_of(instance, forest, feature, columns)
             if not len(axis):
                 return None
             axes.append(axis)
@@ -103,7 +103,7 @@ def _inside_domain(instance: Instance, feature: Feature) -> bool:
     return missing or feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
 
 
-def _axis(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]) -> Axis:
+def axis_of(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]) -> Axis:
     """The axis of one lever. Of a missing one, all values cost as much; in each cell it is the one nearest to
     the middle of the lever's interval."""
     name, x, missing = feature.name, instance.factual[feature.name], feature.name in instance.missing
