@@ -21,6 +21,7 @@ from milp_recourse.problem.conditions import FALSE, TRUE, Demand
 from milp_recourse.problem.enclosure import Enclosure, round_down, round_up
 from milp_recourse.problem.instance import Acceptance, Classifier
 from milp_recourse.problem.lever_cost import Prices
+from milp_recourse.problem.options import NEVER, Clock
 from milp_recourse.program.demands import Span, conjuncts, for_acted, nearest_alternative, told_apart
 from milp_recourse.program.forms import (
     Action,
@@ -179,13 +180,18 @@ class Program:
                 values.append(enclose(atom.function, atom.argument.enclose(values), atom.level))
         return values
 
-    def configurations(self) -> Iterator[frozenset[str]]:
+    def configurations(self, clock: Clock = NEVER) -> Iterator[frozenset[str]]:
         """The sets of acted features that must be solved separately; together they cover every subset.
 
         If a feature that is not acted on stays at its factual value, holding it there has the same effect and
         is free. Acting on it then covers both cases, unless actions have a fixed cost, an action may not set
         the factual value, or a condition asks whether the feature is acted on. Sets that conditions exclude
         are left out.
+
+        Raises
+        ------
+        OutOfTime
+            The clock's end has passed: there may be very many sets.
         """
         choices: list[tuple[bool, ...]] = []
         distinguished = told_apart(self.demand, self.switched)
@@ -193,6 +199,7 @@ class Program:
             covers = feature not in distinguished and self._acting_covers(feature)
             choices.append((True,) if covers else (True, False))
         for choice in product(*choices):
+            clock.check()
             acted = frozenset(f for f, acted in zip(self.switched, choice, strict=True) if acted)
             if for_acted(self.demand, acted) != FALSE:
                 yield acted

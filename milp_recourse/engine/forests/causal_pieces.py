@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from milp_recourse.errors import Unsupported
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.options import NEVER, Clock
 from milp_recourse.program import Affine, lower
 from milp_recourse.program.forms import Action, Elementary
 from milp_recourse.program.neutral_program import Program
@@ -27,6 +28,9 @@ Array = NDArray[np.float64]
 
 MOST_KINKS = 8
 """Structural ReLUs per configuration; their signs are enumerated."""
+
+MOST_ASKED = 1024
+"""Configurations that are asked whether they can be taken, before there is a clock."""
 
 
 @dataclass(frozen=True)
@@ -124,31 +128,50 @@ class Piece:
 
 
 def why_not_pieces(instance: Instance) -> str | None:
-    """Why an instance does not fall into such pieces, or None if it does."""
+    """Why an instance does not fall into such pieces, or None if it does.
+
+    Where a reason may hold in some configuration, :data:`MOST_ASKED` are looked at; if there are more, it
+    counts.
+    """
     try:
         program = lower(instance)
     except Unsupported as refusal:
         return str(refusal)
-    for acted in program.configurations():
-        if not acted:
-            continue
-        units = _units(program.fix(acted))
-        curved = [u.function for _, u in units if u.function not in ("relu", "indicator")]
-        if curved:
-            return f"trees with effects, or plausibility, through a {curved[0]} are not solved"
-        if sum(u.function == "relu" for _, u in units) > MOST_KINKS:
-            return f"more than {MOST_KINKS} structural ReLUs"
-    return None
+    reason = _why_not_units(program)
+    if reason is None:
+        return None
+    configurations = (acted for acted in program.configurations() if acted)
+    for acted in islice(configurations, MOST_ASKED):
+        own = _why_not_units(program.fix(acted))
+        if own is not None:
+            return own
+    return None if next(configurations, None) is None else reason
 
 
-def pieces_of(instance: Instance) -> Iterator[Piece]:
-    """Every piece of every configuration that acts on something, unless a row without actions fails there."""
+def _why_not_units(program: Program) -> str | None:
+    """Why a program's elementary functions are not taken, or None; of a fixed program there are no more."""
+    units = [u.function for _, u in _units(program)]
+    curved = next((name for name in units if name not in ("relu", "indicator")), None)
+    if curved is not None:
+        return f"trees with effects, or plausibility, through a {curved} are not solved"
+    return f"more than {MOST_KINKS} structural ReLUs" if units.count("relu") > MOST_KINKS else None
+
+
+def pieces_of(instance: Instance, clock: Clock = NEVER) -> Iterator[Piece]:
+    """Every piece of every configuration that acts on something, unless a row without actions fails there.
+
+    Raises
+    ------
+    OutOfTime
+        The clock's end has passed: there may be very many.
+    """
     program = lower(instance)
-    for acted in program.configurations():
+    for acted in program.configurations(clock):
         if acted:
             fixed = program.fix(acted)
             kinks = [k for k, u in _units(fixed) if u.function == "relu"]
             for signs in product((False, True), repeat=len(kinks)):
+                clock.check()
                 piece = _piece(instance, fixed, dict(zip(kinks, signs, strict=True)))
                 if piece is not None:
                     yield piece

@@ -95,13 +95,20 @@ class CausalSearch(BestFirst["_PieceSearch"]):
 
     def run(self) -> Proposal:
         """Search to the end, or until time is over."""
+        pieces, listing = list[_PieceSearch](), self.clock.at_least(0.5 * GRACE)
+        grace = self.clock.later(0.5 * GRACE)
         try:
-            pieces = [_PieceSearch(self, piece) for piece in pieces_of(self.instance)]
+            for one in pieces_of(self.instance, listing):
+                pieces.append(_PieceSearch(self, one))
         except OutOfTime:
+            for piece in pieces[:1]:  # that of the most levers: an action, however little time is left
+                piece.look()
+                while piece.count and self.best.action is None and not grace.over:
+                    piece.step()
             self.stop(LATE)
             return self.outcome()
         for piece in sorted(pieces, key=lambda one: one.least):
-            if self.best.action is None:  # an action, however little time is left
+            if self.best.action is None and not grace.over:
                 piece.look()
             self.push(piece.least, piece)
         while taken := self.next():

@@ -53,9 +53,13 @@ class RegionSearch(BestFirst["_Piece"]):
 
     def run(self) -> Proposal:
         """Cheapest bound first, until none is below the best action."""
-        for one in pieces_of(self.instance):
-            piece = _Piece(self, one)
-            self.push(piece.bound, piece)
+        try:
+            for one in pieces_of(self.instance, self.clock):
+                piece = _Piece(self, one)
+                self.push(piece.bound, piece)
+        except OutOfTime:
+            self.close(0.0)
+            self.stop(LATE)
         while taken := self.next():
             [(_, piece)] = taken
             message = piece.step()

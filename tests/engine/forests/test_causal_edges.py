@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from milp_recourse.errors import Unsupported
 from milp_recourse.judge import judge
 from milp_recourse.problem.cost import Cost, measured
-from milp_recourse.problem.expression import Constant, Expression, Variable
+from milp_recourse.problem.expression import Constant, Expression, Product, Sigmoid, Variable
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.forest import Tree, TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.options import GRACE, LATE
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.problem.scm import Mechanism, StructuralCausalModel
 from milp_recourse.questions.solve import solve
@@ -126,3 +132,44 @@ def test_whole_numbers_pinned_or_far_apart(name: str, weight: float, far: float)
     instance = problem(features, {"z": Variable("a")}, trees, cost)
     weighted = Preferences(instance.preferences.actionable, {"k": weight})
     holds(replace(instance, preferences=weighted), {"a": 0.75 + 1e-9}, name)
+
+
+def _chain(levers: int, **equations: Expression) -> Instance:
+    """A chain of levers, each half of the one before, and a tree for each: six of ten must pass 1/2."""
+    names = [f"v{k}" for k in range(levers)]
+    features = tuple(Feature(name, "continuous", True, (0.0, 1.0)) for name in names)
+    halves = {b: Product((Constant(0.5), Variable(a))) for a, b in pairwise(names)}
+    trees = [
+        ensemble(levers, (k, 0.5, 1, 2, 0.0), (*LEAF, 0.0), (*LEAF, 1.0)).trees[0] for k in range(levers)
+    ]
+    forest = TreeEnsemble(tuple(trees), levers, dtype="float64")
+    costs = Cost.pure("l1", dict.fromkeys(names, 1.0))
+    return replace(
+        problem(features, halves | equations, forest, costs), accept=Acceptance(0.6, 0.0, strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_more_sets_of_levers_than_can_be_listed_end_at_the_limit(name: str) -> None:
+    """2^29 of them: what is acted on decides which levers follow the ones before."""
+    begun = time.perf_counter()
+    result = solve(_chain(30), name, 0.5)
+    assert time.perf_counter() - begun < 0.5 + 2 * GRACE
+    assert (result.status, result.message, result.lower_bound) == (Status.LIMIT, LATE, 0.0)
+    assert name != "bab" or result.action
+
+
+def test_an_interruption_ends_the_listing() -> None:
+    """Ctrl-C, without a time limit."""
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        solve(_chain(30), "bab")
+
+
+def test_curves_behind_very_many_sets_are_refused_at_once() -> None:
+    """The first sets all act on the feature of the curve."""
+    begun = time.perf_counter()
+    with pytest.raises(Unsupported, match="through a sigmoid are not solved"):
+        solve(_chain(30, v1=Sigmoid(Variable("v0"))), "bab")
+    assert time.perf_counter() - begun < 10
