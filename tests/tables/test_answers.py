@@ -274,3 +274,26 @@ def test_a_free_action_is_not_acceptance_without_one() -> None:
     found = recourse.certify(pd.DataFrame({"a": [10.0, 11.0, 15.0]}))
     assert found.table["cost"].tolist() == [0.0, 0.0, 0.0] and found.results[0].action
     assert "1 of them are accepted without any action" in found.summary()
+
+
+def test_tables_in_parquet_come_back_as_the_page_writes_them(gappy, answers, tmp_path) -> None:
+    """Cells of several types: numbers and labels, and dicts, also the empty one of who is accepted."""
+    pytest.importorskip("pyarrow", reason="Parquet")
+    page = (Path(__file__).parents[2] / "docs" / "dataframes.md").read_text(encoding="utf-8")
+    [line] = [one.strip() for one in page.splitlines() if "to_parquet(" in one]
+    model, table, _ = gappy
+    accepted = Recourse(model, table).certify(answers.counterfactuals.loc[["a"]])
+    asked = answers.choices("d"), accepted.choices("a"), answers.reasons("d"), answers.regions("d")
+    for one in (answers.table, answers.changes, answers.directions, *asked):
+        exec(line, {"table": one, "FILE": tmp_path / "table", "json": json, "np": np})
+        back = pd.read_parquet(tmp_path / "table")
+        assert list(back) == list(one) and list(back.index) == list(one.index)
+        for name in one:
+            cells = map(json.loads, back[name]) if one[name].dtype == object else back[name]
+            assert list(map(_plain, cells)) == list(map(_plain, one[name])), name
+
+
+def _plain(cell: object) -> str:
+    """The cell as Python writes it, numbers as Python's own and tuples as lists."""
+    cell = cell.item() if isinstance(cell, np.generic) else cell
+    return repr(list(cell) if isinstance(cell, tuple) else cell)
