@@ -25,7 +25,7 @@ from milp_recourse.reports.certificate_files import CHUNK, pack, store_certifica
 from milp_recourse.reports.folder_lock import append_whole, make_folder
 from milp_recourse.reports.result_rows import cells, csv_line, header, one_line
 from milp_recourse.reports.summary import Tally
-from milp_recourse.reports.view import BAD_INPUT, STATUSES, Person, person_of
+from milp_recourse.reports.view import STATUSES, person_of, unread
 
 RUN_FORMAT = "milp-recourse/run-1"
 
@@ -86,8 +86,8 @@ class PopulationFolder:
         missing = [k for k in wanted if k not in self.done]
         for k in missing:
             if k in self.population.unreadable:
-                unread = Person("", BAD_INPUT, message=str(self.population.unreadable[k]))
-                self._append(cells(k, unread, self.features), None)
+                person = unread(str(self.population.unreadable[k]))
+                self._append(cells(k, person, self.features), None)
         return [k for k in missing if k not in self.done]
 
     def add(self, index: int, result: Result, confirmed: bool | None = None) -> None:

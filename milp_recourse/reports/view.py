@@ -229,6 +229,11 @@ def person_of(
     return Person(id, status, **copied, confirmed=confirmed, features=features)
 
 
+def unread(fault: str | None, id: str = "") -> Person:
+    """The view of a person who could not be read, and why."""
+    return Person(id, BAD_INPUT, message=fault)
+
+
 def changes_of(
     instance: Instance,
     action: Mapping[str, Value] | None = None,

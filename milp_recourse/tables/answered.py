@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,10 +13,11 @@ import pandas as pd
 
 from milp_recourse.errors import BadInput
 from milp_recourse.judge.as_printed import AsPrinted
+from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.population import Population
 from milp_recourse.problem.result import Result, Status
 from milp_recourse.reports.own_words import OwnWords
-from milp_recourse.reports.view import BAD_INPUT, NUMBERS, Person, changes_of, person_of
+from milp_recourse.reports.view import NOT_REACHED, NUMBERS, Person, changes_of, person_of, unread
 from milp_recourse.tables.against_model import Accepts, Compare, rows_after, said_values
 from milp_recourse.tables.columns import TableColumn, got_repr, position
 from milp_recourse.tables.people_rows import Rows
@@ -93,7 +94,7 @@ class AnsweredPeople:
     @cached_property
     def _proven(self) -> pd.DataFrame:
         """:attr:`table` without what values cost as shown, for which values to say have to be found."""
-        people = [self._row(i, result) for i, result in enumerate(self.results)]
+        people = [self._row(i) for i in range(len(self))]
         rows = [[getattr(person, name) for name in COLUMNS] for person in people]
         frame = pd.DataFrame(rows, index=self.rows.frame.index, columns=list(COLUMNS))
         frame = frame.astype(dict.fromkeys(NUMBERS, np.float64))
@@ -106,14 +107,27 @@ class AnsweredPeople:
         ]
         return frame.assign(margin=np.array(margins, dtype=np.float64))
 
-    def _row(self, i: int, result: Result | None) -> Person:
-        """The answer of a row of :attr:`table`."""
+    def _row(self, i: int) -> Person:
+        """The answer of a row of :attr:`table`, in which who was not reached has a ``limit``."""
+        person = self._answer(i)
+        if person.status == NOT_REACHED:
+            message = "interrupted before this person's turn"
+            person = replace(person, status=Status.LIMIT.value, lower_bound=0.0, message=message)
+        return person if self.results[i] is not None else replace(person, seconds=0.0)
+
+    def _answer(self, i: int, name: str = "", problem: Instance | None = None) -> Person:
+        """The view of a person's answer; with their problem, that of their features, too."""
+        result = self.results[i]
         if i in self.rows.faults:
-            return Person("", BAD_INPUT, message=str(self.rows.faults[i]), seconds=0.0)
-        if result is not None:
-            return person_of(result, confirmed=self.confirmed[i])
-        message = "interrupted before this person's turn"
-        return Person("", Status.LIMIT.value, lower_bound=0.0, message=message, seconds=0.0)
+            return unread(str(self.rows.faults[i]), name)
+        if result is None:
+            return Person(name, NOT_REACHED, features=() if problem is None else changes_of(problem))
+        return person_of(result, problem, name, self.confirmed[i])
+
+    @property
+    def _not_reached(self) -> int:
+        """How many people's turn did not come."""
+        return sum(one is None and i not in self.rows.faults for i, one in enumerate(self.results))
 
     @cached_property
     def counterfactuals(self) -> pd.DataFrame:
@@ -186,9 +200,8 @@ class AnsweredPeople:
         """A few lines: counts per status, the confirmed actions, costs, and what was proven."""
         table = self._proven
         counts = Counter(table["status"])
-        not_reached = sum(r is None and i not in self.rows.faults for i, r in enumerate(self.results))
-        counts[Status.LIMIT.value] -= not_reached
-        counts["not reached"] = not_reached
+        counts[Status.LIMIT.value] -= self._not_reached
+        counts["not reached"] = self._not_reached
         known = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
         lines = [f"{len(self)} people: {known or 'none'}"]
         acted = table["cost"].notna()

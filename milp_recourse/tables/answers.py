@@ -23,7 +23,7 @@ from milp_recourse.reports.pages import (
     population_page,
     reasons_of,
 )
-from milp_recourse.reports.view import BAD_INPUT, NOT_REACHED, Change, Person, changes_of, person_of
+from milp_recourse.reports.view import Change, Person
 from milp_recourse.solvers.processes import python
 from milp_recourse.tables.arguments import check_path, written_to
 from milp_recourse.tables.person_questions import PersonQuestions
@@ -227,8 +227,7 @@ class Answers(PersonQuestions):
             openpyxl is not installed.
         """
         check_path("out", out, "the path of a new folder or zip")
-        asked, left = Asked(reasons, why), len(self)
-        left -= sum(one is not None or i in self.rows.faults for i, one in enumerate(self.results))
+        asked, left = Asked(reasons, why), self._not_reached
         if left:
             allowed = "everybody's: certify them again; certify(people, out=DIR) goes on where it stopped"
             raise BadInput("people", f"answers for {len(self) - left} of {len(self)}", allowed)
@@ -242,15 +241,10 @@ class Answers(PersonQuestions):
 
     def _person(self, i: int) -> Person:
         """The person at a position of the rows, as pages and letters show them."""
-        name, result, printed = str(self.rows.frame.index[i]), self.results[i], self.printed[i]
-        if i in self.rows.faults:
-            return Person(name, BAD_INPUT, message=str(self.rows.faults[i]))
-        assert self.problem is not None  # there is one wherever any row could be read
-        problem = self.problem[i]
-        if result is None:
-            person = Person(name, NOT_REACHED, features=changes_of(problem))
-        else:
-            person = person_of(result, problem, name, self.confirmed[i])
+        problem = None if self.problem is None or i in self.rows.faults else self.problem[i]
+        person, printed = self._answer(i, str(self.rows.frame.index[i]), problem), self.printed[i]
+        if problem is None:
+            return person
         person = detailed(person, problem, None if printed is None else printed.counterfactual)
         gone = self.rows.missing[i]
         features = [_as_missing(c) if no else c for c, no in zip(person.features, gone, strict=True)]

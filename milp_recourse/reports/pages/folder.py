@@ -20,7 +20,7 @@ from milp_recourse.reports.own_words import words_in
 from milp_recourse.reports.pages.gather import detailed, facts_of, reasons_of
 from milp_recourse.reports.pages.whole_pages import person_page, population_page
 from milp_recourse.reports.result_rows import TRUTH, number_in, rows_of, values_in
-from milp_recourse.reports.view import BAD_INPUT, NUMBERS, STATUSES, Person, changes_of, person_of
+from milp_recourse.reports.view import BAD_INPUT, NUMBERS, STATUSES, Person, changes_of, person_of, unread
 
 Problem = Instance | Population
 
@@ -158,7 +158,7 @@ def _person(population: Population, k: int, row: Mapping[str, str], where: str) 
         raise BadInput(f"{where}.status", status, ", ".join(STATUSES))
     message = row.get("message") or None
     if status == BAD_INPUT:
-        return Person(id, status, message=message)
+        return unread(message, id)
     instance = population[k]
     numbers: dict[str, Any] = {key: number_in(row, key, where) for key in NUMBERS}
     action = after = None
