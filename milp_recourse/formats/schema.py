@@ -74,7 +74,8 @@ _WORDS = {one.word: one for one in MEASURES if one.word is not None}
 
 def _scale_form(value: Any) -> str:
     if isinstance(value, dict):
-        likeliest = max(_KEYS, key=lambda one: len(value.keys() & _KEYS[one]))  # of several, the first
+        # of those with most keys in common, one with fewest others
+        likeliest = max(_KEYS, key=lambda one: (len(value.keys() & _KEYS[one]), -len(_KEYS[one])))
         return f"{likeliest.__name__}: ..."
     return "word" if isinstance(value, str) else "number"
 
@@ -98,7 +99,7 @@ SCALE_FORMS = ", ".join(
 
 
 def _measure(stated: Any, known: Known) -> Measure:
-    """The measure; BadInput if its numbers do not fit each other."""
+    """The measure; BadInput if its numbers do not fit each other, with the key of the one that it names."""
     if isinstance(stated, float):
         return Distance(stated, stated)
     if isinstance(stated, str):
@@ -106,7 +107,9 @@ def _measure(stated: Any, known: Known) -> Measure:
     try:
         measure: Measure = stated.build(known)
     except ValueError as fault:
-        raise BadInput("", *fault.args) from None
+        got, allowed, *names = fault.args
+        keys = [type(stated).model_fields[name].alias or name for name in names]
+        raise BadInput(dotted(*keys), got, allowed) from None
     return measure
 
 
@@ -127,7 +130,9 @@ def _(measure: Ranks, _: Labels = None) -> Any:
     return measure.levels.knots
 
 
-Scale = dict[str, Annotated[Measure, Stated(ScaleOf, _measure)]]
+OneScale = Annotated[Measure, Stated(ScaleOf, _measure)]
+"""A feature's measure, read from such a form."""
+Scale = dict[str, OneScale]
 
 
 def _kinds(choose: Callable[[CostKind], bool]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from milp_recourse.errors import BadInput, is_number
-from milp_recourse.formats.schema import SCALE_FORMS, ScaleOf, StatedCost
+from milp_recourse.formats.schema import SCALE_FORMS, OneScale, StatedCost
 from milp_recourse.formats.stated import Known, validate
 from milp_recourse.problem.cost import KINDS, PARTS, PERCENTILES, Cost
 from milp_recourse.problem.features import Feature
@@ -217,12 +217,12 @@ def outlying_scales(
 
 
 def _given_scale(where: str, scale: object) -> Any:
-    """One column's scale as files state it, checked: a form of ``ScaleOf``."""
+    """One column's scale as files state it, checked."""
     plain = {k: _plain(s) for k, s in scale.items()} if isinstance(scale, Mapping) else _plain(scale)
     try:
-        validate(ScaleOf, plain, where)
+        validate(OneScale, plain, where)
     except BadInput as fault:
-        raise BadInput(fault.field, fault.got, SCALE_FORMS) from None
+        raise fault if isinstance(plain, dict) else BadInput(where, fault.got, SCALE_FORMS) from None
     return plain
 
 

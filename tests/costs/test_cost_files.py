@@ -172,6 +172,24 @@ from milp_recourse.reports.pages.gather import facts_of
 
 print(facts_of(read_instance("both.json"))["Cost"])
 """
+BY_TABLES = """
+import json
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from milp_recourse import Recourse
+from milp_recourse.errors import BadInput
+
+X = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=["a", "b"])
+model = LogisticRegression().fit(X, (X["a"] + X["b"] > 1).to_numpy())
+own = json.load(open("plain.json"))["cost"]["scale"]
+print(Recourse(model, X, scale=own).certify(X[:9], out="people", certificates=True))
+for wrong in ({"beyond": 0.5}, {"beyond": 1.0}, {"knee": -1}):
+    try:
+        Recourse(model, X, scale={"a": own["a"] | wrong})
+    except BadInput as refused:
+        print(refused)
+"""
 
 
 BY_HIGHS = """
@@ -189,50 +207,58 @@ CHECK = "[f'{kind}_certificate.json', f'{kind}.json']"
 
 KNEED = {
     "milp_recourse/problem/cost.py": {
-        "...] = Distance, Relative": "...] = Distance, Kneed, Relative",
+        "...] = Distance, Relative": "...] = Kneed, Distance, Relative",
         "@dataclass(frozen=True)\nclass Relative(": '''@dataclass(frozen=True)
 class Kneed(Measure):
-    """The distance over a scale, counted several times beyond some distance."""
+    """The distance over a scale of its direction, counted several times beyond some distance."""
 
-    scale: Positive
+    up: Positive
+    down: Positive
     knee: Positive
     times_beyond: Positive
-    keys = {"times_beyond": "beyond"}
+    keys = {"up": "increase", "down": "decrease", "times_beyond": "beyond"}
     strict = True
 
+    def __post_init__(self):
+        if self.times_beyond < 1:
+            raise ValueError(str(self.times_beyond), "1 or more", "times_beyond")
+        if self.times_beyond == 1:
+            raise ValueError("a distance", "its scales alone")
+
     def pieces(self, x):
-        near, ends = inverse(self.scale), (x - self.knee, x + self.knee)
-        start = [abs(Fraction(end) - Fraction(x)) * near for end in ends]
-        far = near * Fraction(self.times_beyond)
+        rates, ends = (inverse(self.down), inverse(self.up)), (x - self.knee, x + self.knee)
+        start = [abs(Fraction(end) - Fraction(x)) * rate for end, rate in zip(ends, rates)]
+        below, above = (rate * Fraction(self.times_beyond) for rate in rates)
         return (
-            Piece(-math.inf, ends[0], far, ends[0], start[0]),
-            Piece(ends[0], x, near, x, NOTHING),
-            Piece(x, ends[1], near, x, NOTHING),
-            Piece(ends[1], math.inf, far, ends[1], start[1]),
+            Piece(-math.inf, ends[0], below, ends[0], start[0]),
+            Piece(ends[0], x, rates[0], x, NOTHING),
+            Piece(x, ends[1], rates[1], x, NOTHING),
+            Piece(ends[1], math.inf, above, ends[1], start[1]),
         )
 
     def times(self, factor):
-        return Kneed(self.scale * factor, self.knee, self.times_beyond)
+        return Kneed(self.up * factor, self.down * factor, self.knee, self.times_beyond)
 
 
 @dataclass(frozen=True)
 class Relative(''',
     },
     "verify/files/costs.py": {
-        "MEASURES: dict[": """def _kneed_pieces(x, scale, knee, beyond):
+        "MEASURES: dict[": """def _kneed_pieces(x, increase, decrease, knee, beyond):
     low, high = (Fraction(float(x) + way * float(knee)) for way in (-1, 1))
-    below, above = (x - low) * (beyond - 1) / scale, (high - x) * (beyond - 1) / scale
+    below, above = (x - low) * (beyond - 1) / decrease, (high - x) * (beyond - 1) / increase
     return [
-        Piece(-inf, low, -beyond / scale, beyond * x / scale - below),
-        Piece(low, x, -1 / scale, x / scale),
-        Piece(x, high, 1 / scale, -x / scale),
-        Piece(high, inf, beyond / scale, -beyond * x / scale - above),
+        Piece(-inf, low, -beyond / decrease, beyond * x / decrease - below),
+        Piece(low, x, -1 / decrease, x / decrease),
+        Piece(x, high, 1 / increase, -x / increase),
+        Piece(high, inf, beyond / increase, -beyond * x / increase - above),
     ]
 
 
+KNEED = dict.fromkeys(("increase", "decrease", "knee", "beyond"), positive)
 MEASURES: dict[""",
-        '    "increase": (_two, _two_pieces),\n': """    "increase": (_two, _two_pieces),
-    "scale": ({"scale": positive, "knee": positive, "beyond": positive}, _kneed_pieces),
+        '    ("increase", "decrease"): (_two, _two_pieces),\n': """    (*KNEED,): (KNEED, _kneed_pieces),
+    ("increase", "decrease"): (_two, _two_pieces),
 """,
     },
 }
@@ -271,27 +297,36 @@ def solved_and_checked(folder: Path, problems: dict[str, dict[str, Any]]) -> dic
 
 @pytest.mark.long
 def test_a_new_way_to_measure_is_in_one_file_and_one_of_the_checker(tmp_path: Path) -> None:
-    """In a copy with a measure of three numbers, files and tables state it, all back ends agree about it,
-    certificates prove it and the checker verifies them; errors name its keys."""
+    """In a copy with a measure of four numbers, two of them called like those of another, files and tables
+    state it, all back ends agree about it, certificates prove it and the checker verifies them; errors name
+    its keys."""
     copied(tmp_path, KNEED)
-    kneed = {
-        "scale": {"a": {"scale": 1, "knee": 1.5, "beyond": 4}, "b": {"scale": 2, "knee": 3, "beyond": 2}}
-    }
+    two = {"increase": 1, "decrease": 2}
+    kneed = {"scale": {"a": {**two, "knee": 1.5, "beyond": 4}, "b": {**two, "knee": 3, "beyond": 2}}}
     squared = said(cost={"kind": "l2-squared", **kneed})
     causal = said(cost={"kind": "l1", **kneed})
     causal["scm"]["mechanisms"]["b"]["equation"] = {"product": [0.25, "a"]}
-    costs = solved_and_checked(
-        tmp_path, {"plain": said(cost={"kind": "l1", **kneed}), "squared": squared, "causal": causal}
-    )
-    assert costs["plain"] == pytest.approx(3 / 2 + 1, abs=1e-5)  # b up to its knee, then a
+    problems = {"plain": said(cost={"kind": "l1", **kneed}), "squared": squared, "causal": causal}
+    problems["two"] = said(cost={"kind": "l1", "scale": {"a": two, "b": {**two, "knee": 3, "beyond": 2}}})
+    costs = solved_and_checked(tmp_path, problems)
+    assert costs["plain"] == pytest.approx(4, abs=1e-5)
     found = [float(said_by(tmp_path, "-c", BY_HIGHS, f"{kind}.json")) for kind in costs]
     assert found == pytest.approx([*costs.values()], rel=1e-5)
-    wrong = said(cost={"kind": "l1", "scale": {"a": {"scale": 1, "knee": -1, "beyond": 4}, "b": 1}})
-    (tmp_path / "wrong.json").write_text(json.dumps(wrong))
-    line = said_by(
-        tmp_path, "-c", f"{SOLVED}\nimport sys\nsys.stderr = sys.stdout\nmain(['solve', 'wrong.json'])"
-    )
-    assert "cost.scale.a.knee: got -1; allowed: a number above 0" in line
+    (tmp_path / "wrong.json").write_text(json.dumps(said(cost={"kind": "l1", "scale": {"a": {"knee": 1}}})))
+    for command, line in (
+        (SOLVED + "\nmain(['solve', 'wrong.json'])", "cost.scale.a.increase: got nothing"),
+        (CHECKED + "\nmain(['plain_certificate.json', 'wrong.json'])", "decrease, knee, beyond, 'increase'"),
+    ):
+        assert line in said_by(tmp_path, "-c", "import sys\nsys.stderr = sys.stdout\n" + command)
+    by_tables = said_by(tmp_path, "-c", BY_TABLES).splitlines()
+    people = said_by(tmp_path, "-m", "verify", "people/certificates", "people/population.json")
+    assert people.startswith("VERIFIED 9 of 9"), people
+    assert by_tables == [
+        "Answers(9 people: 9 optimal)",
+        "scale.a.beyond: got 0.5; allowed: 1 or more",
+        "scale.a: got a distance; allowed: its scales alone",
+        "scale.a.knee: got -1.0; allowed: a number above 0",
+    ]
 
 
 @pytest.mark.long

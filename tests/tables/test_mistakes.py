@@ -123,6 +123,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "parts of nothing": (make(cost={"l1": 0}), "cost"),
     "unknown scale": (make(scale="iqd"), "scale: got iqd; allowed: spread, range, sd, mad, iqr"),
     "scale of 0": (make(scale={"age": 0}), "scale.age: got 0"),
+    "scale of falls below 0": (
+        make(scale={"age": {"increase": 1, "decrease": -1}}),
+        "scale.age.decrease: got -1.0; allowed: a number above 0",
+    ),
     "weight of 0": (make(weights={"age": 0}), "weights.age: got 0"),
     "weight of nan": (make(weights={"age": float("nan")}), "weights.age"),
     "weight of no column": (make(weights={"agee": 1}), "did you mean 'age'?"),

@@ -34,11 +34,16 @@ def _two_pieces(x: Fraction, increase: Fraction, decrease: Fraction) -> list[Pie
     return [Piece(-inf, x, -1 / decrease, x / decrease), Piece(x, inf, 1 / increase, -x / increase)]
 
 
-MEASURES: dict[str, tuple[Any, Callable[..., list[Piece]]]] = {
-    "increase": (_two, _two_pieces),
+MEASURES: dict[tuple[str, ...], tuple[Any, Callable[..., list[Piece]]]] = {
+    ("increase", "decrease"): (_two, _two_pieces),
 }
-"""By the first key of an object that states how large a change is: the object's shape; and a function that
-makes of the factual value and the object's numbers the size of a change, piece by piece."""
+"""By the keys of an object that states how large a change is: the object's shape; and a function that makes
+of the factual value and the object's numbers the size of a change, piece by piece."""
+
+
+def _keys(stated: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which of :data:`MEASURES` an object states: with most keys in common and, of several, fewest others."""
+    return max(MEASURES, key=lambda keys: (len(stated.keys() & {*keys}), -len(keys)))
 
 
 def _scale(value: Any, where: str) -> Any:
@@ -47,7 +52,10 @@ def _scale(value: Any, where: str) -> Any:
         return conform(value, {RELATIVE}, f"{where}, as text")
     if not isinstance(value, dict):
         return positive(value, where)
-    return conform(value, MEASURES[next((key for key in MEASURES if key in value), "increase")][0], where)
+    keys = _keys(value)
+    if missing := [key for key in keys if key not in value]:
+        raise Rejected(f"{where}: of the keys {', '.join(keys)}, {missing[0]!r} is missing")
+    return conform(value, MEASURES[keys][0], where)
 
 
 SCALE = {str: _scale}
@@ -118,7 +126,7 @@ def term(
     elif knots:
         pieces = _ranks(factual, knots)
     elif isinstance(given, dict):
-        _, made = MEASURES[next(iter(given))]
+        _, made = MEASURES[_keys(given)]
         pieces = made(factual, **{key: Fraction(number) for key, number in given.items()})
     else:
         pieces = [Piece(-inf, factual, -ONE, factual), Piece(factual, inf, ONE, -factual)]
