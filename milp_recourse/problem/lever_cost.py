@@ -18,10 +18,12 @@ elsewhere where sizes are distances (:attr:`LeverCost.straight`), and by the che
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +51,7 @@ negative."""
 LEVER_GAP = 1e-12
 """The part of a lever's interval whose cost is added to the tolerance for ``optimal``."""
 
+_LARGEST = Fraction(sys.float_info.max)
 _ONE, _COUNTED = Fraction(1), Distance(1.0, 1.0)
 
 
@@ -117,7 +120,12 @@ class LeverCost(_Told):
                 Piece(x, x, NOTHING, x, NOTHING),
                 Piece(x + 1.0, math.inf, NOTHING, x + 1.0, other),
             )
-        return self.measure.pieces(x)
+        return self.measure.pieces(x) if self.measure.straight else _in_order(self.measure, x)
+
+    def within(self, low: float, high: float) -> list[Piece]:
+        """The pieces that meet an interval, or lie between that and the factual value."""
+        low, high = (low, high) if math.isnan(self.factual) else _with(self.factual, low, high)
+        return [piece for piece in self.pieces if piece.low <= high and low <= piece.high]
 
     @cached_property
     def rise(self) -> float:
@@ -235,16 +243,9 @@ class LeverCost(_Told):
         The piecewise linear function through them is nowhere above the size, because that never falls as a
         value moves away from the factual one.
         """
-        x, (first, *inner, last) = self.factual, self.pieces
-        places = [piece.low for piece in inner] + [last.low]
-        if first.rate and low < places[0]:
-            places.insert(0, low)
-        if last.rate and high > places[-1]:
-            places.append(high)
-        begin = max((k for k, v in enumerate(places) if v <= min(low, x)), default=0)
-        end = min((k for k, v in enumerate(places) if v >= max(high, x)), default=len(places) - 1)
-        made: dict[float, float] = {}
-        for v in places[begin : end + 1]:
+        x, made = self.factual, dict[float, float]()
+        low, high = _with(x, low, high)
+        for v in (low, *(piece.low for piece in self.pieces if low < piece.low < high), high):
             change = (Fraction(v) - Fraction(x)) / Fraction(unit)
             place = round_up(change) if v > x else round_down(change)
             much = max(0.0, round_down(self.size(v)))
@@ -254,8 +255,8 @@ class LeverCost(_Told):
     def _piece(self, value: float) -> Piece:
         """The piece that a value lies on."""
         pieces = self.pieces
-        if len(pieces) == 2:  # straight
-            return pieces[1 if value >= self.factual else 0]
+        if len(pieces) == 2:
+            return pieces[1 if value >= pieces[1].low else 0]
         return pieces[bisect_right([piece.low for piece in pieces[1:]], value)]
 
     @cached_property
@@ -263,7 +264,7 @@ class LeverCost(_Told):
         """Where pieces but the first begin; rates, nearer ends and the sizes there, of all."""
         _, _, rates, nears, starts = zip(*self.pieces, strict=True)
         lows = [piece.low for piece in self.pieces[1:]]
-        return np.array(lows), np.array(rates, float), np.array(nears), np.array(starts, float)
+        return np.array(lows), _doubles(rates), np.array(nears), _doubles(starts)
 
 
 def lever_costs(
@@ -323,6 +324,37 @@ def gap_allowance(levers: Iterable[tuple[LeverCost, float, float]], root: bool) 
         total, most, roundings = total + paid, max(most, entry), roundings + 1
     cost = (math.sqrt(total + most) if root else total + most) * (1 - roundings * 2.0**-52)
     return cost if cost > 1e-300 else 0.0
+
+
+def _in_order(measure: Measure, x: float) -> tuple[Piece, ...]:
+    """A measure's pieces; of two ends that rounding has made one, there is no piece between.
+
+    Raises
+    ------
+    ValueError
+        The measure does not keep what :meth:`Measure.pieces` promises.
+    """
+    pieces = tuple(piece for piece in measure.pieces(x) if piece.low != piece.high)
+    ends = [-math.inf, *(piece.high for piece in pieces)]
+    meet = len(ends) > 2 and ends == [*(piece.low for piece in pieces), math.inf]
+    rise = all(low < high for low, high in pairwise(ends)) and min(piece.rate for piece in pieces) >= 0
+    if not (meet and rise and all(p.near in (p.low, p.high) and math.isfinite(p.near) for p in pieces)):
+        raise ValueError(
+            f"{type(measure).__name__}.pieces({x!r}): allowed: two or more, ascending from -inf to inf, each "
+            "from where the one before ends, with a rate of at least 0 and one of its ends, finite, as near"
+        )
+    return pieces
+
+
+def _with(x: float, low: float, high: float) -> tuple[float, float]:
+    """The interval that holds a value, too."""
+    return min(low, x), max(high, x)
+
+
+def _doubles(numbers: Iterable[Fraction]) -> Array:
+    """The nearest doubles; the largest one for what is larger, as only pieces have that no lever reaches
+    (:mod:`milp_recourse.program.magnitude`)."""
+    return np.array([float(min(number, _LARGEST)) for number in numbers])
 
 
 @lru_cache(maxsize=4096)

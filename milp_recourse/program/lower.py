@@ -308,7 +308,7 @@ def _cost_term(build: Builder, instance: Instance, name: str, action: Affine) ->
     if cost.label:
         delta = Affine.of(1) - build.elementary("indicator", action, int(cost.factual))
         return CostTerm(name, delta, 1 / cost.pieces[0].start, cost.prices, cost.length)
-    first, *others = cost.pieces
+    first, *others = cost.within(*instance.levers[name])
     unit = 1 / first.rate if cost.even else Fraction(1)
     # falls are negative, so that the slope is a piece's rate on both sides
     delta = Affine.of(-first.start) + (action - Affine.of(first.near)).scaled(first.rate * unit)

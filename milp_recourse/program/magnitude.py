@@ -86,6 +86,9 @@ def _costs(instances: Sequence[Instance]) -> str | None:
         for scale in {scale for cost in own if cost.graded for scale in (cost.rise, cost.fall)}:
             if not 1 / LARGEST_NUMBER <= scale <= LARGEST_NUMBER:
                 faults.append(f"cost.scale of {name!r} is {scale:g}: its square leaves the range of a double")
+        bent = [(i.levers[name], cost) for i, cost in zip(instances, own, strict=True) if not cost.straight]
+        if any(piece.rate > LARGEST_NUMBER for ends, cost in bent for piece in cost.within(*ends)):
+            faults.append(f"cost: a change of {name!r} by 1 could have a size above {LARGEST_NUMBER:g}")
         ends = [end for i in instances for end in i.levers[name]]
         known = sorted((c for c in own if not math.isnan(c.factual)), key=lambda cost: cost.factual)
         extreme = [*known[:1], *known[-1:], *[c for c in own if math.isnan(c.factual)][:1]]

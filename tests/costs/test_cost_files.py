@@ -308,8 +308,10 @@ def test_a_new_way_to_measure_is_in_one_file_and_one_of_the_checker(tmp_path: Pa
     causal["scm"]["mechanisms"]["b"]["equation"] = {"product": [0.25, "a"]}
     problems = {"plain": said(cost={"kind": "l1", **kneed}), "squared": squared, "causal": causal}
     problems["two"] = said(cost={"kind": "l1", "scale": {"a": two, "b": {**two, "knee": 3, "beyond": 2}}})
+    ends = {"a": {**two, "knee": 1e308, "beyond": 40}, "b": {**two, "knee": 1e-300, "beyond": 2}}
+    problems["ends"] = said(cost={"kind": "l1", "scale": ends})  # no double is between b and b + 1e-300
     costs = solved_and_checked(tmp_path, problems)
-    assert costs["plain"] == pytest.approx(4, abs=1e-5)
+    assert costs["plain"] == pytest.approx(4, abs=1e-5) and costs["ends"] == pytest.approx(4, abs=1e-5)
     found = [float(said_by(tmp_path, "-c", BY_HIGHS, f"{kind}.json")) for kind in costs]
     assert found == pytest.approx([*costs.values()], rel=1e-5)
     (tmp_path / "wrong.json").write_text(json.dumps(said(cost={"kind": "l1", "scale": {"a": {"knee": 1}}})))

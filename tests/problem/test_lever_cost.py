@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milp_recourse.problem.cost import Cost, Distance, Quantiles, Ranks, measured
+from milp_recourse.problem.cost import Cost, Distance, Measure, Piece, Quantiles, Ranks, measured
 from milp_recourse.problem.lever_cost import (
     LEVER_GAP,
     ROUNDINGS,
@@ -166,3 +166,68 @@ def test_costs_add_up_over_a_common_denominator() -> None:
         due = sum((p for p, _ in moves), Fraction(0)) + max(entry for _, entry in moves)
         ours = gap_allowance([(one, *pair) for one, pair in zip(costs, ends, strict=True)], root=False)
         assert due * (1 - Fraction(1, 2**45)) <= ours <= due or (ours == 0.0 and due <= 1e-300)
+
+
+class Listed(Measure):
+    """Sizes as they are listed, whatever the factual value."""
+
+    def __init__(self, *pieces: tuple[float, float, float, float, float]) -> None:
+        self.listed = tuple(Piece(a, b, Fraction(rate), x, Fraction(at)) for a, b, rate, x, at in pieces)
+
+    def pieces(self, x: float) -> tuple[Piece, ...]:
+        return self.listed
+
+    def times(self, factor: float) -> Measure:
+        return self
+
+
+def listed(*pieces: tuple[float, float, float, float, float]) -> LeverCost:
+    """What a lever at 1 costs by them."""
+    return lever_costs(Cost.pure("l1", {"a": Listed(*pieces)}), {"a": False}, {"a": 1.0}, {})["a"]
+
+
+INF = math.inf
+
+
+def test_two_pieces_may_meet_elsewhere_than_at_the_factual_value() -> None:
+    """Free up to 3, then 2 per unit."""
+    cost = listed((-INF, 3.0, 0, 3.0, 0), (3.0, INF, 2, 3.0, 0))
+    assert [cost.size(v) for v in (-9.0, 1.0, 2.0, 3.0, 4.5)] == [0, 0, 0, 0, 3]
+    assert cost.sizes(np.array([2.0, 4.5])).tolist() == [0.0, 3.0]
+    assert cost.knots(0.0, 5.0, 4.0).tolist() == [[-0.25, 0.5, 1.0], [0.0, 0.0, 4.0]]
+
+
+def test_pieces_that_rounding_left_no_room_for_are_left_out() -> None:
+    """Two ends that are the factual value, and one that no lever reaches."""
+    far = (1e308, INF, 1e300, 1e308, 1e308)
+    cost = listed(
+        (-INF, 1.0, 1, 1.0, 0), (1.0, 1.0, 0, 1.0, 0), (1.0, 1.0, 0, 1.0, 0), (1.0, 1e308, 1, 1.0, 0), far
+    )
+    assert cost.knots(1.0, 1.0, 1.0).tolist() == [[0.0], [0.0]]
+    assert cost.knots(0.0, 3.0, 2.0).tolist() == [[-0.5, 0.0, 1.0], [1.0, 0.0, 2.0]]
+    assert cost.sizes(np.array([0.0, 3.0])).tolist() == [1.0, 2.0]
+    assert [piece.high for piece in cost.within(2.0, 3.0)] == [1.0, 1e308]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [(-INF, INF, 0, 0.0, 0)],
+        [(-INF, 1.0, 1, 1.0, 0), (1.0, 5.0, 1, 1.0, 0)],
+        [(-INF, 1.0, 1, 1.0, 0), (2.0, INF, 1, 2.0, 1)],
+        [(-INF, 1.0, 1, 1.0, 0), (1.0, 0.5, 1, 1.0, 0), (0.5, INF, 1, 0.5, 0)],
+        [(-INF, 1.0, 1, 1.0, 0), (1.0, INF, -1, 1.0, 0)],
+        [(-INF, 1.0, 0, -INF, 0), (1.0, INF, 1, 1.0, 0)],
+    ],
+    ids=["one", "ends", "apart", "back", "falls", "near"],
+)
+def test_who_writes_a_measure_is_told_what_its_pieces_must_be(pieces) -> None:
+    """In one sentence, with the class and the factual value."""
+    with pytest.raises(ValueError, match=r"Listed.pieces\(1.0\): allowed: two or more, ascending from -inf"):
+        _ = listed(*pieces).pieces
+
+
+def test_a_rate_that_no_double_holds_is_of_pieces_that_are_not_reached() -> None:
+    """Others are refused as too large (tests/program/test_magnitude.py)."""
+    cost = listed((-INF, 1.0, 1, 1.0, 0), (1.0, 2.0, 1, 1.0, 0), (2.0, INF, 10**400, 2.0, 1))
+    assert cost.sizes(np.array([1.5, 2.0])).tolist() == [0.5, 1.0]

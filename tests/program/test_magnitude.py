@@ -10,7 +10,7 @@ import pytest
 from milp_recourse.cli import main
 from milp_recourse.errors import Unsupported
 from milp_recourse.formats.write import write_instance
-from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.cost import Cost, Quantiles
 from milp_recourse.problem.derived_networks import with_bends
 from milp_recourse.problem.features import Feature
 from milp_recourse.problem.instance import Instance, Preferences
@@ -18,6 +18,7 @@ from milp_recourse.problem.network import ReluNetwork
 from milp_recourse.problem.noise import Normal
 from milp_recourse.problem.scm import StructuralCausalModel, independent
 from milp_recourse.questions.solve import solve
+from tests.helpers.free_zone import FreeZone
 
 
 def problem(bound=1.0, scale=1.0, weight=1.0, second=1.0, factual=0.0) -> Instance:
@@ -49,10 +50,17 @@ def squared(bound: float) -> Instance:
     return replace(made, classifier=with_bends(made.classifier, [("square", "square")]))
 
 
+def ranked(values: list[float]) -> Instance:
+    """The same with a percentile of x that rises from the second value to the third."""
+    levels = Quantiles(tuple(values), (0.0, 0.0, 1.0, 1.0))
+    return replace(problem(), cost=Cost.percentile("percentile", dict.fromkeys("xy", levels)))
+
+
 REFUSED = {
     "Bounds": (problem(bound=1e308, scale=1e300), "'x' could pass 1e+150 in size"),
     "Cost": (problem(bound=1e140, scale=1e-140), "an action could cost more than 1e+300"),
     "ScaleTooLarge": (problem(scale=1e160), "cost.scale of 'x' is 1e+160"),
+    "Steep": (ranked([-1.0, 0.0, 1e-200, 1.0]), "a change of 'x' by 1 could have a size above 1e+150"),
     "CostsTooSmall": (problem(bound=0.5, scale=1e140), "no action could cost as much as 1e-270"),
     "Weights": (problem(weight=1e200), "the classifier's numbers could pass 1e+150"),
     "WeightsTogether": (problem(weight=1e100, second=1e100), "the classifier's numbers could pass"),
@@ -77,6 +85,15 @@ def test_numbers_too_large_are_refused(tmp_path, capsys, instance: Instance, mes
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1
     assert message in lines[0]
+
+
+@pytest.mark.parametrize("backend", ["bab", "highs"])
+def test_sizes_that_bend_where_no_lever_goes_are_solved(backend: str) -> None:
+    """At 1e308, which times the steepest rate is no double."""
+    zone = FreeZone(scale=1e-3, free=0.25)
+    result = solve(replace(problem(), cost=Cost.pure("l1", dict.fromkeys("xy", zone))), backend)
+    assert result.status == "optimal"
+    assert result.cost == pytest.approx(250, rel=1e-5)
 
 
 def test_large_numbers_that_fit_are_solved() -> None:
