@@ -107,7 +107,8 @@ class Piece(NamedTuple):
 
     ``near`` is the end that is nearer to the factual value, so nothing cancels. ``rate`` is at least 0, and
     may rise or fall from piece to piece. Ends are doubles: one that is computed from the factual value has to
-    be rounded as the checker rounds it, and ``start`` is the size at that double.
+    be rounded as the checker rounds it (``Fraction(float(x) + float(far))``), and ``start`` is the size at
+    that double, in exact arithmetic. Two ends may become one; a piece of no length is left out.
     """
 
     low: float
@@ -127,6 +128,11 @@ class Piece(NamedTuple):
 class Measure(ABC):
     """What all measures are asked; the defaults are right for most.
 
+    A measure that ``cost.scale`` states is a frozen dataclass of numbers, none called like what is listed
+    here unless it is that. Where they do not fit each other, its ``__post_init__`` raises
+    ``ValueError(got, allowed)``, or ``ValueError(got, allowed, "parameter")`` where one of them is at fault:
+    the value as shown, what is allowed, and the parameter, of which the message names the key in files.
+
     Attributes
     ----------
     field
@@ -137,12 +143,16 @@ class Measure(ABC):
         What the object calls parameters that it does not call by their names.
     rise, fall
         The scales of changes in either direction: how long a change of size 1 is, for a straight measure.
+        Others keep 1, and state :attr:`length` instead.
     straight
-        Whether sizes are distances over ``rise`` or ``fall``: two pieces. Searches then use those.
+        Whether sizes are distances over ``rise`` or ``fall``: two pieces. Searches then use those. Others
+        use the pieces.
     strict
-        Whether a larger change always has a larger size.
+        Whether a larger change always has a larger size, so that no stretch is flat, not around x either.
+        Proofs for trees rest on it.
     jumps
-        Whether the rounding of a double decides about the size (:attr:`Quantiles.jumps`).
+        Whether some stretch is so steep that the rounding of a double decides about the size
+        (:attr:`Quantiles.jumps`). Certificates then refuse networks.
     personal
         Whether it depends on the applicant's value, which :meth:`of_applicant` is told.
     """
@@ -169,7 +179,8 @@ class Measure(ABC):
 
     @abstractmethod
     def pieces(self, x: float) -> tuple[Piece, ...]:
-        """The sizes of changes from x; pieces ascend, and neighbours meet at an end and agree there."""
+        """The sizes of changes from x: two pieces or more, from -inf to inf, of which neighbours meet at an
+        end and agree there; 0 at x, which need not be an end."""
 
     def why_not(self, kind: str) -> tuple[str, str] | None:
         """What is refused, and allowed instead, where a feature of that kind cannot have it; else None."""
@@ -189,7 +200,8 @@ class Measure(ABC):
 
     @abstractmethod
     def times(self, factor: float) -> Measure:
-        """The measure whose sizes are those of this one divided by a power of two."""
+        """The measure whose sizes are those of this one divided by a power of two; only straight ones are
+        asked for another than themselves."""
 
 
 @dataclass(frozen=True)
