@@ -46,7 +46,7 @@ FADES = 1.0 - 2.0**-9
 """Factor on what earlier splits of a kind have gained, applied whenever the next gain is noted."""
 
 LITTLE = 2.0**-10
-"""Splits on costs with knots that lose less than this share of the lever's cost come last."""
+"""Splits on costs with knots that lose less than this share of the lever's cost and the gap come last."""
 
 EACH = 0.25
 """Part of its share of the gap that a cost with knots may lose without being split."""
@@ -206,7 +206,7 @@ def choose(p, w, count, unsure, gap):
     if kind == ARGUMENT:
         kind, index, value = _of_unit(p, w, index)
     for i in range(len(p.lever)):
-        lost, cut = _lost_by_lever(p, w, i, count)
+        lost, cut = _lost_by_lever(p, w, i, count, abs(gap) if gap < INF else 0.0)
         if lost > best or (kind == NOTHING and lost >= 0.0):
             best = max(lost, best)
             kind, index, value = _of_lever(p, w, i, cut)
@@ -325,9 +325,13 @@ def _lost_by_units(p, w, multipliers, count, learns):
 
 
 @compiled
-def _lost_by_lever(p, w, i, count):
+def _lost_by_lever(p, w, i, count, gap):
     """What the bound loses because the relaxed optimum mixes a lever's labels, is no whole number or not
-    what a size costs, or pays for part of an action, and where to split; -1 for nothing."""
+    what a size costs, or pays for part of an action, and where to split; -1 for nothing.
+
+    Where sizes are near 0, rounding alone loses much of a lever's cost; what is lost counts if it is some of
+    the ``gap``, too, that is left to the target.
+    """
     lever = p.lever[i]
     t, mode, l, h = w.points.relaxed[i], w.box[i].mode, w.box[i].lo, w.box[i].hi
     if lever.label > 0.0:
@@ -339,8 +343,8 @@ def _lost_by_lever(p, w, i, count):
         loss = max(own - bound_of(p, i, t), 0.0)
         loss += w.points.shares[i] * max(most - top_bound_of(p, i, t), 0.0)
         forgiven = 0.5 * (GAP * min(w.now.best_cost, w.now.ceiling) + w.now.allowance)
-        if loss > max(COARSE * (own + most), EACH * forgiven / len(p.lever)):
-            best = loss if loss >= LITTLE * (own + most) else loss * LAST
+        if loss > max(COARSE * (own + most + gap), EACH * forgiven / len(p.lever)):
+            best = loss if loss >= LITTLE * (own + most + gap) else loss * LAST
             knot = knot_inside(p, i, l, h, t)
             value = knot if knot < INF else _between(p, w, i)
     for r in range(count):
