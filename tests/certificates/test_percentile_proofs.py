@@ -15,6 +15,7 @@ from milp_recourse.formats import read_population, write_instance
 from milp_recourse.problem.cost import Cost, Quantiles
 from tests.costs.compare_costs import problem
 from tests.helpers.certificate_kinds import KINDS
+from tests.helpers.free_zone import FreeZone
 from verify.files.check import examine
 
 LOAN = read_population(Path(__file__).parents[2] / "instances" / "loan" / "population.json")
@@ -80,3 +81,16 @@ def test_who_pays_nothing_near_the_factual_has_a_certificate(kind: str, person: 
     write_instance(instance, tmp_path / "i.json")
     (tmp_path / "c.json.gz").write_bytes(result.evidence)
     assert examine(tmp_path / "c.json.gz", tmp_path / "i.json", 60.0).line.startswith("VERIFIED optimal")
+
+
+def test_squares_of_sizes_near_0_are_bounded_by_chords() -> None:
+    """Where a size begins at 0 at an end of a box, rounding made its chord negative there, and the line
+    through the factual value, which is 0, took its place."""
+    zones = {
+        "amount": FreeZone(0.729119252460991, 1.458238504921982, 11.665908039375855, 100.0),
+        "duration": FreeZone(1.2199154519788709, 0.24398309039577418, 0.9759323615830967, 3.0),
+        "income": FreeZone(11.864923398872156, 0.5932461699436078, 4.745969359548862, 0.1),
+        "savings": FreeZone(1.2608782015503284, 0.5043512806201312, 0.5547864086821445, 3.0),
+    }
+    result = solve(replace(LOAN[42], cost=Cost.pure("l2-squared", zones)), "bab", 10.0, True)
+    assert result.evidence is not None, result.message

@@ -158,8 +158,9 @@ def relevel(p, box):
     Let g(t) be the size at coordinate t. On each side a line below g goes through the origin, with slope
     :math:`\min g(t) / |t|` over the knots and the ends of the interval. Where the interval lies on one side
     there is another: the chord, lowered until no knot is below it. Whichever is higher in the middle of the
-    interval is taken; of squares, the chord's only where the chord is not negative. Both are below g
-    everywhere because g is linear between knots.
+    interval is taken; of squares, the chord's only where the chord is negative by no more than rounding, of
+    which the square is lost in what the cost is lowered by. Both are below g everywhere because g is linear
+    between knots.
     """
     for i in range(len(p.lever)):
         lever = p.lever[i]
@@ -202,7 +203,7 @@ def _chord(p, i, l, h, slope):
     reach = high + chord * far
     least -= p.slacks.cost * reach
     lower = chord * (near + far) + 2.0 * least <= slope * (near + far)
-    if lower or (square > 0.0 and chord * near + least < 0.0):
+    if lower or (square > 0.0 and chord * near + least < -2.0 * p.slacks.cost * reach):
         return
     own, side = fixed + (rate + square * least) * least, 1.0 if l > 0.0 else -1.0
     lever.fixed = own - p.slacks.cost * (fixed + (rate + square * reach) * reach)
