@@ -94,3 +94,15 @@ def test_squares_of_sizes_near_0_are_bounded_by_chords() -> None:
     }
     result = solve(replace(LOAN[42], cost=Cost.pure("l2-squared", zones)), "bab", 10.0, True)
     assert result.evidence is not None, result.message
+
+
+def test_cuts_of_a_proof_are_not_where_a_cost_loses_by_rounding_alone() -> None:
+    """Where the gap to the target is as small, another lever's knot was to be split."""
+    zones = {
+        "amount": FreeZone(2.916477009843964, 1.458238504921982, 11.665908039375855, 100.0),
+        "duration": FreeZone(24.398309039577416, 0.48796618079154835, 0.5367627988707032, 0.5),
+        "income": FreeZone(11.864923398872156, 2.372984679774431, 9.491938719097725, 10.0),
+        "savings": FreeZone(25.217564031006564, 2.5217564031006567, 2.773932043410723, 0.1),
+    }
+    result = solve(replace(LOAN[13], cost=Cost.pure("l1", zones)), "bab", certificates=True)
+    assert result.evidence is not None, result.message

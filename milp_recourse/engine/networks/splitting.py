@@ -205,8 +205,9 @@ def choose(p, w, count, unsure, gap):
         promise, w.now.which = -best / every, len(p.lever) + index
     if kind == ARGUMENT:
         kind, index, value = _of_unit(p, w, index)
+    counts = abs(gap) + (COARSE * w.now.best_cost if w.now.best_cost < INF else 0.0)
     for i in range(len(p.lever)):
-        lost, cut = _lost_by_lever(p, w, i, count, abs(gap) if gap < INF else 0.0)
+        lost, cut = _lost_by_lever(p, w, i, count, counts if gap < INF else 0.0)
         if lost > best or (kind == NOTHING and lost >= 0.0):
             best = max(lost, best)
             kind, index, value = _of_lever(p, w, i, cut)
@@ -325,26 +326,25 @@ def _lost_by_units(p, w, multipliers, count, learns):
 
 
 @compiled
-def _lost_by_lever(p, w, i, count, gap):
+def _lost_by_lever(p, w, i, count, counts):
     """What the bound loses because the relaxed optimum mixes a lever's labels, is no whole number or not
     what a size costs, or pays for part of an action, and where to split; -1 for nothing.
 
-    Where sizes are near 0, rounding alone loses much of a lever's cost; what is lost counts if it is some of
-    the ``gap``, too, that is left to the target.
+    Where sizes are near 0, rounding alone loses much of a lever's cost; what is lost is to be some of
+    ``counts``, too: the gap that is left to the target, and a little of the best cost.
     """
     lever = p.lever[i]
     t, mode, l, h = w.points.relaxed[i], w.box[i].mode, w.box[i].lo, w.box[i].hi
     if lever.label > 0.0:
         return _lost_by_label(p, w, i, count), t
-    best, value, lost, moved = -1.0, t, -1.0, 0.0
-    grid, fixed = lever.grid, lever.fixed
+    best, value, lost, moved, grid, fixed = -1.0, t, -1.0, 0.0, lever.grid, lever.fixed
     if lever.knots > 0.0 and (mode == EITHER or (mode == ACTED and l < h)):
         own, most = cost_of(p, i, t), top_of(p, i, t)
         loss = max(own - bound_of(p, i, t), 0.0)
         loss += w.points.shares[i] * max(most - top_bound_of(p, i, t), 0.0)
         forgiven = 0.5 * (GAP * min(w.now.best_cost, w.now.ceiling) + w.now.allowance)
-        if loss > max(COARSE * (own + most + gap), EACH * forgiven / len(p.lever)):
-            best = loss if loss >= LITTLE * (own + most + gap) else loss * LAST
+        if loss > max(COARSE * (own + most + counts), EACH * forgiven / len(p.lever)):
+            best = loss if loss >= LITTLE * (own + most + counts) else loss * LAST
             knot = knot_inside(p, i, l, h, t)
             value = knot if knot < INF else _between(p, w, i)
     for r in range(count):
