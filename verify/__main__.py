@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> in
     help_ = "the instance, population, or folder of instances; default: population.json in the folder"
     parser.add_argument("instance", type=Path, nargs="?", help=help_)
     parser.add_argument("--seconds", type=duration, default=3600.0, help="most time for one certificate")
-    parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, help="processes, for a folder")
+    parser.add_argument("--jobs", type=count, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--sample", type=count, help="check so many of a folder, drawn at random")
     help_ = "a journal of what was verified: certificates in it are skipped, others are added"
     parser.add_argument("--resume", type=Path, metavar="FILE", help=help_)
@@ -93,7 +93,7 @@ def main(arguments: list[str] | None = None, mapped: Mapped | None = None) -> in
                 raise
             print(plain(f"REJECTED: the check failed: {type(error).__name__}: {error}"))
             return 4
-    outcome = examine(given.certificate, instances, given.seconds, slow=given.slow)
+    outcome = examine(given.certificate, instances, given.seconds, slow=given.slow, jobs=given.jobs)
     print(outcome.line)
     return 0 if outcome.claim else 4
 

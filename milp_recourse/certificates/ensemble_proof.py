@@ -429,21 +429,14 @@ class _Writer:
         return found
 
     def table(self, table: Any) -> dict[str, Any]:
-        """A table of prices as JSON: of each axis where prices change, starting from 0, and to what, because
-        the leaves that count tell few classes apart."""
+        """A table of prices as JSON. A class without a living cell may have any price: that before it."""
         trees = []
         if table.price is not None and self.rows:
-            prices = np.append(np.where(self.listed < 0, 0, table.price[self.listed]), 0)
-            before = np.roll(prices, 1)
-            before[self.ends] = 0
-            at = np.flatnonzero(prices[:-1] != before[:-1])
-            starts = self.ends[np.searchsorted(self.ends, at, side="right") - 1]
-            steps = np.column_stack([at - starts, prices[at]]).ravel().tolist()
-            cuts = (2 * np.searchsorted(at, self.ends)).tolist()
-            lists = (steps[first:last] for first, last in pairwise(cuts))
-            trees = [shortened(list(islice(lists, count))) for count in self.rows]
-            self.numbers += len(steps) + len(self.rows)
-        made = {"unit": table.unit, "mu": table.mu, "trees": shortened(trees), "steps": True}
+            lists = runs(np.where(self.listed < 0, -1, table.price[self.listed]), self.ends)
+            self.numbers += sum(map(len, lists)) + len(self.rows)
+            each = iter(lists)
+            trees = [shortened(list(islice(each, count))) for count in self.rows]
+        made = {"unit": table.unit, "mu": table.mu, "trees": shortened(trees), "runs": True}
         made |= {"weights": table.weights.tolist()} if len(table.weights) > 1 else {}
         made |= {"nu": table.nu} if table.nu else {}
         return made | ({"shares": table.shares.tolist()} if len(table.shares) else {})
@@ -456,6 +449,30 @@ class _Writer:
         if step.kind == "merge":
             return ["m"]
         return ["p" if step.kind == "prices" else "t", self.before + step.table]
+
+
+def runs(prices: NDArray[np.int64], ends: NDArray[np.int64]) -> list[list[int]]:
+    """Each tree's and axis' prices as the document lists them, where -1 may be any price.
+
+    A list has the price of the next class, or -n for n more classes with the price before, 0 at the start.
+
+    Parameters
+    ----------
+    ends
+        Where the lists' prices begin in ``prices``, and where the last one's end.
+    """
+    starts = np.repeat(ends[:-1], np.diff(ends))
+    known = np.maximum.accumulate(np.where(prices < 0, -1, np.arange(len(prices))))
+    held = np.where(known < starts, 0, prices[known])
+    before = np.where(np.arange(len(held)) == starts, 0, np.roll(held, 1))
+    at = np.flatnonzero(held != before)
+    after = np.maximum(np.roll(at, 1) + 1, starts[at])  # the first class that is not written yet
+    after[:1] = starts[at[:1]]
+    gaps = at - after
+    needed = np.column_stack([gaps > 0, gaps >= 0]).ravel()
+    numbers = np.column_stack([-gaps, held[at]]).ravel()[needed].tolist()
+    cuts = np.cumsum([0, *needed])[2 * np.searchsorted(at, ends)].tolist()
+    return [numbers[first:last] for first, last in pairwise(cuts)]
 
 
 def shortened(lists: list[list[Any]]) -> list[Any]:

@@ -106,9 +106,10 @@ def paid_for(costs: Sequence[Array], wide: Sequence[Array], target: float) -> li
 
 @dataclass(frozen=True)
 class PriceTable:
-    """A table as it is written: prices in units, per class of the factor graph (None: all are 0), with the
-    multiplier, the weights of the sums, the shares of the maximum and, in units, what a counted action costs
-    more."""
+    """A table as it is written: prices in units, per class of the factor graph, with the multiplier, the
+    weights of the sums, the shares of the maximum and, in units, what a counted action costs more.
+
+    A price of -1 is that of a class without living cells, which may have any; without prices all are 0."""
 
     unit: float
     mu: float
@@ -515,7 +516,8 @@ class PriceProof:
 
     def _rounded(self, prices: _Prices, bits: int) -> PriceTable:
         """The table of some prices, in whole units."""
-        unit, price = self.unit(bits), self._whole(prices, bits).astype(np.int64)
+        unit = self.unit(bits)
+        price = np.where(self.room.kept, self._whole(prices, bits), -1).astype(np.int64)
         scale = (1.0 + 2.0**-30) / (CLEAR * AIM) if self.only_maximum else 1.0
         shares = self._shares(prices) if len(prices.shares) else prices.shares
         nu = self._counted(prices, bits)

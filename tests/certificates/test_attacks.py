@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.certificates import attacks
 from verify.__main__ import examine
+from verify.files import forked
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -39,6 +42,32 @@ def test_attacks(kind, name):
     outcome = examine(HERE / kind / name, ROOT / entry["instance"], 60)
     assert outcome.line.startswith("REJECTED: "), f"{entry['tries']} {outcome.line}"
     assert entry["reason"] in outcome.line
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # xdist's threads
+@pytest.mark.parametrize("jobs", [2, 5])
+@pytest.mark.parametrize("kind", ["accepted", "rejected"])
+def test_several_processes_say_the_same(kind, jobs, monkeypatch):
+    """Whatever parts of the trees other processes check, also the smallest, the line is the same."""
+    monkeypatch.setattr(forked, "LEAST", 1)
+    handed, fork = [], os.fork
+    monkeypatch.setattr(os, "fork", lambda: handed.append(1) or fork())
+    for name, entry in INDEX[kind].items():
+        path = HERE / kind / name, ROOT / (entry["instance"] if kind == "rejected" else entry)
+        assert examine(*path, 60, jobs=jobs).line == examine(*path, 60).line
+    assert handed
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_process_that_dies_proves_nothing(monkeypatch):
+    """Where the process that checks a part ends early, the certificate is rejected."""
+    monkeypatch.setattr(forked, "LEAST", 1)
+    monkeypatch.setattr(forked.Tree, "_as_other", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    lines = [
+        examine(HERE / "accepted" / name, ROOT / instance, 60, jobs=2).line
+        for name, instance in INDEX["accepted"].items()
+    ]
+    assert any("REJECTED: the check failed: a process" in line for line in lines)
 
 
 def test_every_file_is_listed():

@@ -9,13 +9,11 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import floor
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from milp_recourse.certificates.ensemble_proof import _Writer, shortened
+from milp_recourse.certificates.ensemble_proof import runs, shortened
 from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
 from tests.helpers.cost_kinds import in_ranks, with_falls
@@ -23,7 +21,7 @@ from tests.helpers.tree_samples import random_tree_instance, with_missing
 from verify.fast.box import PricesNearby
 from verify.fast.box import prices as fast_prices
 from verify.fast.prices import Prices as Fast
-from verify.files.cells import Priced, filled, spread
+from verify.files.cells import Priced, filled, in_full, spread
 from verify.files.certificate import Certificate
 from verify.files.instance import Source
 from verify.files.reading import parse_json
@@ -317,20 +315,27 @@ def test_a_number_stands_for_empty_lists(tmp_path):
             filled(wrong, 3, "here")
 
 
-def test_prices_are_read_from_where_they_change():
-    """Steps are spread over all classes; pairs out of order, or of other classes, are refused."""
-    rng, none = np.random.default_rng(0), np.zeros(0)
+def test_prices_are_read_as_they_are_written():
+    """Runs are spread over all classes, where -1 may be any price; of other classes they are refused."""
+    rng = np.random.default_rng(0)
     for count in range(1, 40):
         classes = rng.integers(0, 5, count)  # of each axis; none where it tells no leaves apart
         ends = np.cumsum([0, *classes])
-        prices = np.where(rng.random(ends[-1]) < 0.9, rng.integers(-1, 2, ends[-1]), 0)
-        listed = np.where(prices != 0, np.arange(ends[-1]), -1)  # no cell in the box: a price of 0
-        writer: Any = SimpleNamespace(listed=listed, rows=[count], ends=ends, numbers=0)
-        table = SimpleNamespace(price=prices, unit=1.0, mu=0.0, nu=0.0, weights=none, shares=none)
-        trees = json.loads(json.dumps(_Writer.table(writer, table)["trees"]), parse_int=float)
-        steps = filled(trees[0], count, "here") if trees and isinstance(trees[0], list) else {}
-        read = [spread(steps.get(k, []), n, "here") for k, n in enumerate(classes.tolist())]
-        assert [price for own in read for price in own] == prices.tolist()
+        prices = np.where(rng.random(ends[-1]) < 0.7, rng.integers(-1, 3, ends[-1]), 0)
+        listed = json.loads(json.dumps(shortened(runs(prices, ends))), parse_int=float)
+        found = filled(listed, count, "here")
+        read = [in_full(found.get(k, []), n, "here") for k, n in enumerate(classes.tolist())]
+        given = [price for own in read for price in own]
+        assert np.array_equal(np.where(prices < 0, prices, given), prices)
+    for wrong in ([-4.0], [1.0, 1.0, 1.0, 1.0], [1.0, -3.0]):
+        with pytest.raises(Rejected, match=r"here: .*allowed"):
+            in_full(wrong, 3, "here")
+
+
+def test_prices_are_read_from_where_they_change():
+    """Steps are spread over all classes; pairs out of order, or of other classes, are refused."""
+    assert spread([1.0, 5.0, 3.0, 0.0], 4, "here") == [0.0, 5.0, 5.0, 0.0]
+    assert spread([], 2, "here") == [0.0, 0.0]
     for wrong in ([0.0], [3.0, 1.0], [-1.0, 1.0], [0.5, 1.0], [1.0, 1.0, 1.0, 2.0], [1.0, 1.0, 0.0, 2.0]):
         with pytest.raises(Rejected, match=r"here: .*allowed"):
             spread(wrong, 3, "here")

@@ -43,7 +43,7 @@ def _some(value: Any, where: str) -> bool:
     return any(value)
 
 
-SOME = {"weights?": [float], "shares?": [float], "nu?": not_negative, "steps?": bool}
+SOME = {"weights?": [float], "shares?": [float], "nu?": not_negative, "steps?": bool, "runs?": bool}
 TABLE = {"unit": positive, "mu": float, "trees": list, **SOME}
 
 
@@ -162,11 +162,14 @@ class Priced:
             at, looked = f"{where}.trees.{t}", list(self.numbered[t].items())
             for place, listed in filled(paid, len(looked), at).items():
                 (j, (first, count)), some = looked[place], _some(listed, at)
-                own = spread(listed, count, at) if given["steps"] else listed
+                own = in_full(listed, count, at) if given["runs"] else listed
+                own = spread(listed, count, at) if given["steps"] else own
                 if len(own) != count:
                     raise Rejected(f"{at}: {len(own)} prices; allowed: none or {count}, one per class")
                 if some:
                     prices[t][j] = own[first : first + self.classes[t][j][-1] + 1]
+        if given["steps"] and given["runs"]:
+            raise Rejected(f"{where}: got steps and runs; allowed: one of them")
         numbers = [given["mu"], *(weights or [1.0])]
         mu, *each = checks.multipliers(f"{where}, mu and weights", numbers, len(numbers))
         rates = [mu * weight for weight in each]
@@ -205,6 +208,20 @@ def spread(steps: Sequence[float], count: int, where: str) -> list[float]:
     for first, end, price in zip(firsts, [*firsts, count][1:], steps[1::2], strict=True):
         found += [price] * (end - first)
     return found
+
+
+def in_full(runs: Sequence[float], count: int, where: str) -> list[float]:
+    """One price per class: -n stands for n more classes with the price before them, 0 at the start.
+
+    The last price holds up to the last class.
+    """
+    found, price = list[float](), 0.0
+    for one in runs:
+        if max(1, -one) > count - len(found):
+            refuse(where, one, f"prices of {count} classes")
+        price = price if one < 0 else one
+        found += [price] * (int(-one) if one < 0 else 1)
+    return found + [price] * (count - len(found))
 
 
 def looks(tree: Sequence[Node], forest: Ensemble, acted: set[int]) -> dict[int, set[float]]:

@@ -148,16 +148,18 @@ class Nodes:
         return len(self.listed)
 
     def __iter__(self) -> Iterator[Any]:
-        for k, node in enumerate(self.listed):
-            here, self.reading.place = f"{self.where}.{k}", ""
-            kind = conform(node[0] if conform(node, list, here) else None, set(NODES), here)
-            found = conform(node, NODES[kind][: max(len(node), FEWEST)], here)
-            if kind in ("p", "t", "m") and not self.priced:
-                raise Rejected(f"{here}: got {kind!r}, which needs prices, in a configuration without prices")
-            if kind == "d" and len(found[2]) > MOST_TERMS:
-                raise Rejected(f"{here}: more than {MOST_TERMS} terms (section 9)")
-            if len(found) > FEWEST + 1:
-                found = *found[:-1], written_out(found[-1], here)
-            self.reading.place = here
-            yield found
+        yield from map(self.__getitem__, range(len(self)))
         self.reading.place = self.where
+
+    def __getitem__(self, k: int) -> Any:
+        node, here, self.reading.place = self.listed[k], f"{self.where}.{k}", ""
+        kind = conform(node[0] if conform(node, list, here) else None, set(NODES), here)
+        found = conform(node, NODES[kind][: max(len(node), FEWEST)], here)
+        if kind in ("p", "t", "m") and not self.priced:
+            raise Rejected(f"{here}: got {kind!r}, which needs prices, in a configuration without prices")
+        if kind == "d" and len(found[2]) > MOST_TERMS:
+            raise Rejected(f"{here}: more than {MOST_TERMS} terms (section 9)")
+        if len(found) > FEWEST + 1:
+            found = *found[:-1], written_out(found[-1], here)
+        self.reading.place = here
+        return found

@@ -17,6 +17,7 @@ from verify.certain import check as certain
 from verify.fast.box import arithmetics
 from verify.files.certificate import Certificate
 from verify.files.folder import Place
+from verify.files.forked import on_processes
 from verify.files.instance import Source
 from verify.files.reading import parse_json
 from verify.files.region import FORMAT as REGION
@@ -111,6 +112,7 @@ def examine(
     seconds: float = 3600.0,
     row: Row | None = None,
     slow: bool = False,
+    jobs: int = 1,
 ) -> Outcome:
     """Check one certificate against its instance's file and its row. Any error rejects it.
 
@@ -120,6 +122,9 @@ def examine(
         The applicant's row of ``results.csv``, empty if the file has none; None if there is no such file.
     slow
         Whether to use the kernel alone, without the fast path.
+    jobs
+        How many processes may check it, where the system can fork. One does with ``slow``, and where the
+        claim is about certain actions.
     """
     start, index = time.monotonic(), None
     place = path if isinstance(path, Place) else Place(path)
@@ -148,7 +153,8 @@ def examine(
                 if certificate.withstood:
                     certain.check(certificate, certificate.withstood, action, applicant.problem, *fast)
                 else:
-                    check(certificate, action, applicant.problem, *fast)
+                    with on_processes(1 if slow else jobs) as tree:
+                        check(certificate, action, applicant.problem, *fast, **tree)
         if row is not None and index is not None and place.number != f"{index:.0f}":
             raise Rejected(f"index: got {index:.0f}; allowed: {place.number}, as the file is called")
         if row and certificate.withstood:
