@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import groupby, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -362,11 +361,7 @@ class _Writer:
     ----------
     listed
         For each tree and each axis that it tests, in a row, the number of every class among the factor
-        graph's classes (-1: it has no cell in the box); none for an axis that tells no leaves apart.
-    rows
-        How many axes each tree tests.
-    ends
-        Where each axis's numbers begin in ``listed``, and where the last one's end.
+        graph's classes (-1: it has no cell in the box, or the axis tells no leaves apart).
     numbers
         How many prices have been written.
     """
@@ -389,22 +384,19 @@ class _Writer:
             for t in range(len(forest.trees))
             for s in range(int(factors.slot_from[t]), int(factors.slot_from[t + 1]))
         }
-        listed: list[NDArray[np.int64]] = []
-        self.rows: list[int] = []
+        listed = [np.zeros(0, dtype=np.int64)]
         for t, tree in enumerate(forest.trees):
             inner = tree.left != -1
             looks = sorted({owner[c] for c in tree.feature[inner].tolist() if c in owner})
-            self.rows.append(len(looks))
             for i in looks:
+                cells = self._representatives(axes[i], whole[i], tree, inner)
                 s = slots.get((t, i))
                 if s is None:
-                    listed.append(np.zeros(0, dtype=np.int64))
+                    listed.append(np.full(len(cells), -1))
                     continue
-                cells = self._representatives(axes[i], whole[i], tree, inner)
                 at = factors.class_from[s] + factors.classes[t, factors.axis_from[i] + cells]
                 listed.append(np.where(cells < 0, -1, at))
-        self.listed = np.concatenate([np.zeros(0, dtype=np.int64), *listed])
-        self.ends = np.cumsum([0, *map(len, listed)])
+        self.listed = np.concatenate(listed)
 
     def _representatives(
         self, axis: Axis, whole: Axis, tree: Any, inner: NDArray[np.bool_]
@@ -429,14 +421,11 @@ class _Writer:
         return found
 
     def table(self, table: Any) -> dict[str, Any]:
-        """A table of prices as JSON. A class without a living cell may have any price: that before it."""
-        trees = []
-        if table.price is not None and self.rows:
-            lists = runs(np.where(self.listed < 0, -1, table.price[self.listed]), self.ends)
-            self.numbers += sum(map(len, lists)) + len(self.rows)
-            each = iter(lists)
-            trees = [shortened(list(islice(each, count))) for count in self.rows]
-        made = {"unit": table.unit, "mu": table.mu, "trees": shortened(trees), "runs": True}
+        """A table of prices as JSON."""
+        none = table.price is None
+        found = [] if none else runs(np.where(self.listed < 0, -1, table.price[self.listed]))
+        self.numbers += len(found)
+        made = {"unit": table.unit, "mu": table.mu, "trees": [], "runs": found}
         made |= {"weights": table.weights.tolist()} if len(table.weights) > 1 else {}
         made |= {"nu": table.nu} if table.nu else {}
         return made | ({"shares": table.shares.tolist()} if len(table.shares) else {})
@@ -451,34 +440,13 @@ class _Writer:
         return ["p" if step.kind == "prices" else "t", self.before + step.table]
 
 
-def runs(prices: NDArray[np.int64], ends: NDArray[np.int64]) -> list[list[int]]:
-    """Each tree's and axis' prices as the document lists them, where -1 may be any price.
-
-    A list has the price of the next class, or -n for n more classes with the price before, 0 at the start.
-
-    Parameters
-    ----------
-    ends
-        Where the lists' prices begin in ``prices``, and where the last one's end.
-    """
-    starts = np.repeat(ends[:-1], np.diff(ends))
+def runs(prices: NDArray[np.int64]) -> list[int]:
+    """Prices as the document lists them: that of the next class, or -n for n classes with the price before
+    them, 0 at the start. The last price holds to the end. Where a price is -1, it may be any."""
     known = np.maximum.accumulate(np.where(prices < 0, -1, np.arange(len(prices))))
-    held = np.where(known < starts, 0, prices[known])
-    before = np.where(np.arange(len(held)) == starts, 0, np.roll(held, 1))
-    at = np.flatnonzero(held != before)
-    after = np.maximum(np.roll(at, 1) + 1, starts[at])  # the first class that is not written yet
-    after[:1] = starts[at[:1]]
-    gaps = at - after
-    needed = np.column_stack([gaps > 0, gaps >= 0]).ravel()
-    numbers = np.column_stack([-gaps, held[at]]).ravel()[needed].tolist()
-    cuts = np.cumsum([0, *needed])[2 * np.searchsorted(at, ends)].tolist()
-    return [numbers[first:last] for first, last in pairwise(cuts)]
-
-
-def shortened(lists: list[list[Any]]) -> list[Any]:
-    """Lists with a number n in place of every n empty ones in a row; no list if all are empty."""
-    found: list[Any] = []
-    for empty, some in groupby(lists, key=lambda own: not own):
-        run = list(some)
-        found += [len(run)] if empty else run
-    return found if any(lists) else []
+    held = np.where(known < 0, 0, prices[known])
+    at = np.flatnonzero(np.diff(held, prepend=0))
+    gaps = np.diff(at, prepend=-1) - 1
+    needed = np.column_stack([gaps > 0, gaps >= 0])
+    listed: list[int] = np.column_stack([-gaps, held[at]])[needed].tolist()
+    return listed

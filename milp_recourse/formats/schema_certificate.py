@@ -83,7 +83,9 @@ class PricesModel(Strict):
         default_factory=list, description="each action's share of the cost's maximum; without it zeros"
     )
     steps: bool = Field(False, description="whether lists are [class, price from it on, ...], 0 before")
-    runs: bool = Field(False, description="whether -n in a list is n classes with the price before them")
+    runs: list[int] | None = Field(
+        None, description="all classes' prices in a row; -n: n times the one before"
+    )
 
 
 class CaseModel(Strict):

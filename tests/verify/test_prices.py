@@ -7,13 +7,13 @@ import math
 import random
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import groupby, product
 from math import floor
 
 import numpy as np
 import pytest
 
-from milp_recourse.certificates.ensemble_proof import runs, shortened
+from milp_recourse.certificates.ensemble_proof import runs
 from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
 from tests.helpers.cost_kinds import in_ranks, with_falls
@@ -21,7 +21,7 @@ from tests.helpers.tree_samples import random_tree_instance, with_missing
 from verify.fast.box import PricesNearby
 from verify.fast.box import prices as fast_prices
 from verify.fast.prices import Prices as Fast
-from verify.files.cells import Priced, filled, in_full, spread
+from verify.files.cells import Priced, filled, spread
 from verify.files.certificate import Certificate
 from verify.files.instance import Source
 from verify.files.reading import parse_json
@@ -295,6 +295,13 @@ def test_cells_stand_for_others_only_where_nothing_else_is_asked(tmp_path):
         check(certificate, applicant.numbers(certificate.action), applicant.problem)
 
 
+def shortened(lists):
+    """Lists with a number n in place of every n empty ones in a row; no list if all are empty."""
+    runs = ((empty, list(run)) for empty, run in groupby(lists, key=lambda own: not own))
+    found = [one for empty, run in runs for one in ([len(run)] if empty else run)]
+    return found if any(lists) else []
+
+
 def test_a_number_stands_for_empty_lists(tmp_path):
     """A number in a table stands for that many empty lists; the file is read as if they were there."""
     shorter = 0
@@ -315,21 +322,30 @@ def test_a_number_stands_for_empty_lists(tmp_path):
             filled(wrong, 3, "here")
 
 
-def test_prices_are_read_as_they_are_written():
-    """Runs are spread over all classes, where -1 may be any price; of other classes they are refused."""
+def test_prices_are_read_as_they_are_written(tmp_path):
+    """Runs are spread over all classes, where -1 may be any price; of more classes they are refused."""
     rng = np.random.default_rng(0)
-    for count in range(1, 40):
-        classes = rng.integers(0, 5, count)  # of each axis; none where it tells no leaves apart
-        ends = np.cumsum([0, *classes])
-        prices = np.where(rng.random(ends[-1]) < 0.7, rng.integers(-1, 3, ends[-1]), 0)
-        listed = json.loads(json.dumps(shortened(runs(prices, ends))), parse_int=float)
-        found = filled(listed, count, "here")
-        read = [in_full(found.get(k, []), n, "here") for k, n in enumerate(classes.tolist())]
-        given = [price for own in read for price in own]
-        assert np.array_equal(np.where(prices < 0, prices, given), prices)
-    for wrong in ([-4.0], [1.0, 1.0, 1.0, 1.0], [1.0, -3.0]):
-        with pytest.raises(Rejected, match=r"here: .*allowed"):
-            in_full(wrong, 3, "here")
+    for _, configuration in configurations(tmp_path, range(12)):
+        for _ in range(5):
+            tables = Priced([{"unit": 1.0, "mu": 0.0, "trees": []}], "here", configuration)
+            count = sum(count for own in tables.numbered for _, count in own.values())
+            prices = np.where(rng.random(count) < 0.7, rng.integers(-1, 3, count), 0)
+            tables.listed[0]["runs"] = listed = list(map(float, runs(prices)))
+            found, at = tables.counted(0.0).prices, 0
+            for t, own in enumerate(tables.numbered):
+                for j, (first, n) in own.items():
+                    width = tables.classes[t][j][-1] + 1
+                    given = prices[at + first : at + first + width]
+                    read = np.array(found[t].get(j, [0.0] * width))
+                    assert np.array_equal(read[given >= 0], given[given >= 0])
+                    at += n
+            for wrong in ([*listed, -1.0 - count], [0.5], [2.0**54], [1.0] * (count + 1)):
+                tables.listed[0]["runs"] = wrong
+                with pytest.raises(Rejected, match=r"here.0.runs: .*allowed"):
+                    tables.counted(0.0)
+            tables.listed[0].update(runs=[], trees=[1.0])
+            with pytest.raises(Rejected, match=r"here.0.trees: allowed beside runs"):
+                tables.counted(0.0)
 
 
 def test_prices_are_read_from_where_they_change():

@@ -105,6 +105,7 @@ class Prices(kernel.Prices):
         self.read: dict[float, Table] = {}
         values = [value.as_integer_ratio() for value in self.ordered.values]
         self.latest: Table | None = None
+        self.charged: dict[int, Any] = {}
         self.paid: dict[int, Payments] = {}  # per tree, by the table that was used last
         self.digits = max((below.bit_length() - 1 for _, below in values), default=0)
         self.whole_values = [above << self.digits - below.bit_length() + 1 for above, below in values]
@@ -283,7 +284,13 @@ class Prices(kernel.Prices):
     ) -> list[Leaf]:
         """A tree's leaves whose cells cost less than ``room`` more than the cheapest cells, ``least``."""
         Clock.look()
-        known, found, budget = dict[Pair, int](), list[Leaf](), self.ordered.budget
+        now = list(zip(cells, parts, strict=True))
+        then, known = self.charged.get(t, (now, {}))
+        if then != now:
+            same = [a == b for a, b in zip(now, then, strict=True)]
+            known = {pair: more for pair, more in known.items() if same[pair[0]]}
+        self.charged[t] = now, known
+        found, budget = list[Leaf](), self.ordered.budget
         for leaf in leaves:
             paid = 0
             for pair in leaf.tested:
@@ -572,23 +579,27 @@ class Payments:
     def _found_rises(self) -> dict[int, dict[int, int]]:
         leaves, more, best = self.leaves, self.more, self.best
         ranked = sorted(zip(self.energies, range(len(leaves)), strict=True))
+        # per action, (energy without what is paid for it, classes); the least energy of a leaf open to all classes
+        reached = {i: list[Pair]() for i in self.paid}
+        reached |= {i: [] for i, _ in leaves[ranked[0][1]].tested}  # to others that leaf is open
+        everywhere = dict[int, int]()
+        for energy, n in ranked:
+            tested = leaves[n].tested
+            for pair in tested:
+                i, mask = pair
+                if i in reached and (i in self.paid or i not in everywhere):
+                    reached[i].append((energy - more.get(pair, 0), mask))
+            if len(everywhere) < len(reached):
+                for i in reached.keys() - everywhere.keys() - {i for i, _ in tested}:
+                    everywhere[i] = energy
         found = {}
-        for i in {*self.paid, *(i for i, _ in leaves[ranked[0][1]].tested)}:  # to others that leaf is open
+        for i, each in reached.items():
             every, own, free = self.met(i), self.paid.get(i), self.free.get(i, 0)
-            reached = []  # energies without what is paid for the lever, and from where
-            for energy, n in ranked:
-                for pair in leaves[n].tested:
-                    if pair[0] == i:
-                        reached.append((energy - more[pair] if own else energy, pair[1]))
-                        break
-                else:
-                    reached.append((energy, every))
-                    if not own:
-                        break  # no leaf that follows is better
-            if own:
-                reached.sort()
+            if i in everywhere:
+                each.append((everywhere[i], every))
+            each.sort()
             rise = {}
-            for energy, mask in reached:
+            for energy, mask in each:
                 for k in listed(mask & every):
                     rise[k] = energy - best + (own[k] - free << FINER if own else 0)
                 every &= ~mask

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Mapping, MutableSequence, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise, repeat
+from itertools import accumulate, chain, islice, pairwise, repeat
 from typing import Any, NamedTuple
 
 from verify.files.features import WHOLE
@@ -43,7 +44,7 @@ def _some(value: Any, where: str) -> bool:
     return any(value)
 
 
-SOME = {"weights?": [float], "shares?": [float], "nu?": not_negative, "steps?": bool, "runs?": bool}
+SOME = {"weights?": [float], "shares?": [float], "nu?": not_negative, "steps?": bool, "runs?": [float]}
 TABLE = {"unit": positive, "mu": float, "trees": list, **SOME}
 
 
@@ -157,19 +158,12 @@ class Priced:
         weights = given["weights"] or []
         if len(weights) != (parts if parts > 1 else 0):
             raise Rejected(f"{where}.weights: got {len(weights)}; allowed: one per sum, if there are several")
-        prices: list[dict[int, list[float]]] = [{} for _ in self.classes]
-        for t, paid in filled(given["trees"], len(prices), f"{where}.trees").items():
-            at, looked = f"{where}.trees.{t}", list(self.numbered[t].items())
-            for place, listed in filled(paid, len(looked), at).items():
-                (j, (first, count)), some = looked[place], _some(listed, at)
-                own = in_full(listed, count, at) if given["runs"] else listed
-                own = spread(listed, count, at) if given["steps"] else own
-                if len(own) != count:
-                    raise Rejected(f"{at}: {len(own)} prices; allowed: none or {count}, one per class")
-                if some:
-                    prices[t][j] = own[first : first + self.classes[t][j][-1] + 1]
-        if given["steps"] and given["runs"]:
-            raise Rejected(f"{where}: got steps and runs; allowed: one of them")
+        if given["runs"] is None:
+            prices = self._listed(given, where)
+        elif given["trees"]:
+            raise Rejected(f"{where}.trees: allowed beside runs: []")
+        else:
+            prices = self._run(given["runs"], f"{where}.runs")
         numbers = [given["mu"], *(weights or [1.0])]
         mu, *each = checks.multipliers(f"{where}, mu and weights", numbers, len(numbers))
         rates = [mu * weight for weight in each]
@@ -177,6 +171,43 @@ class Priced:
         if nu and self.most == math.inf:
             raise Rejected(f"{where}.nu: allowed: only where a condition limits the number of actions")
         return Counted(Fraction(given["unit"]), given["shares"], rates, int(nu), prices)
+
+    def _listed(self, given: dict[str, Any], where: str) -> list[dict[int, list[float]]]:
+        """The prices of classes from a list for each tree and action."""
+        prices: list[dict[int, list[float]]] = [{} for _ in self.classes]
+        for t, paid in filled(given["trees"], len(prices), f"{where}.trees").items():
+            at, looked = f"{where}.trees.{t}", list(self.numbered[t].items())
+            for place, listed in filled(paid, len(looked), at).items():
+                (j, (first, count)), some = looked[place], _some(listed, at)
+                own = spread(listed, count, at) if given["steps"] else listed
+                if len(own) != count:
+                    raise Rejected(f"{at}: {len(own)} prices; allowed: none or {count}, one per class")
+                if some:
+                    prices[t][j] = own[first : first + self.classes[t][j][-1] + 1]
+        return prices
+
+    def _run(self, runs: list[float], where: str) -> list[dict[int, list[float]]]:
+        """The prices of classes from one list for all of them."""
+        for one in runs:
+            if not one.is_integer() or abs(one) > LARGEST_PRICE:
+                refuse(where, one, "whole numbers of at most 2^53 in size")
+        times = [int(max(1.0, -one)) for one in runs]
+        held = accumulate(runs, lambda price, one: price if one < 0 else one, initial=0.0)
+        every = sum(count for own in self.numbered for _, count in own.values())
+        if sum(times) > every:
+            raise Rejected(f"{where}: {sum(times)} prices; allowed: at most {every}, one per class")
+        each = chain.from_iterable(map(repeat, islice(held, 1, None), times))
+        each = chain(each, repeat(next((one for one in reversed(runs) if one >= 0), 0.0)))
+        prices: list[dict[int, list[float]]] = [{} for _ in self.classes]
+        for t, looked in enumerate(self.numbered):
+            for j, (first, count) in looked.items():
+                checks.Clock.look()
+                some = islice(each, count)
+                found = list(islice(some, first, first + self.classes[t][j][-1] + 1))
+                deque(some, maxlen=0)
+                if any(found):
+                    prices[t][j] = found
+        return prices
 
 
 def filled(listed: Any, count: int, where: str) -> dict[int, list[Any]]:
@@ -208,20 +239,6 @@ def spread(steps: Sequence[float], count: int, where: str) -> list[float]:
     for first, end, price in zip(firsts, [*firsts, count][1:], steps[1::2], strict=True):
         found += [price] * (end - first)
     return found
-
-
-def in_full(runs: Sequence[float], count: int, where: str) -> list[float]:
-    """One price per class: -n stands for n more classes with the price before them, 0 at the start.
-
-    The last price holds up to the last class.
-    """
-    found, price = list[float](), 0.0
-    for one in runs:
-        if max(1, -one) > count - len(found):
-            refuse(where, one, f"prices of {count} classes")
-        price = price if one < 0 else one
-        found += [price] * (int(-one) if one < 0 else 1)
-    return found + [price] * (count - len(found))
 
 
 def looks(tree: Sequence[Node], forest: Ensemble, acted: set[int]) -> dict[int, set[float]]:
