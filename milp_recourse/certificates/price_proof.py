@@ -51,7 +51,11 @@ WEIGHT = 10.0
 
 FEW = 0.01
 """A table that takes out no more than this share of the cells and leaves that are left is not worth a node,
-unless its prices close the node; nor is a merging that takes out no more than this share of the cells."""
+unless its prices close the node."""
+
+MERGED = 0.1
+"""A merging that takes out no more than this share of the cells is not worth a node: a check of one takes
+longer than two tables'."""
 
 ENOUGH = 0.2
 """Tables of the last prices are enough if they leave at most this share of what all of a node's prices take
@@ -436,7 +440,7 @@ class PriceProof:
             kept = np.zeros(len(order), dtype=np.bool_)
             kept[np.unique(rows, return_index=True)[1]] = True
             merged += order[~kept].tolist()
-        if len(merged) > FEW * state.alive.sum():
+        if len(merged) > MERGED * state.alive.sum():
             state.alive[merged] = False
             used.append(None)
 
