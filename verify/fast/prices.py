@@ -579,7 +579,7 @@ class Payments:
     def _found_rises(self) -> dict[int, dict[int, int]]:
         leaves, more, best = self.leaves, self.more, self.best
         ranked = sorted(zip(self.energies, range(len(leaves)), strict=True))
-        # per action, (energy without what is paid for it, classes); the least energy of a leaf open to all classes
+        # per action, energies without what is paid for it, with classes; of leaves open to all only the least
         reached = {i: list[Pair]() for i in self.paid}
         reached |= {i: [] for i, _ in leaves[ranked[0][1]].tested}  # to others that leaf is open
         everywhere = dict[int, int]()
