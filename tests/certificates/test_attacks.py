@@ -49,6 +49,7 @@ def test_attacks(kind, name):
 def forks(monkeypatch):
     """Hand every part of a tree over that can be; how often that was done."""
     monkeypatch.setattr(forked, "LEAST", 1)
+    monkeypatch.setattr(forked, "PAUSE", 0.0)
     done, fork = [], os.fork
     monkeypatch.setattr(os, "fork", lambda: done.append(1) or fork())
     return done
