@@ -264,7 +264,7 @@ def check_seconds(
         empty, dual = (one + 0.2e-3 + 10e-6 * len(classifier.trees) for one in (empty, dual))
         used = sum(kinds[kind] for kind in "ptm")
         prices = 50e-6 * leaves * bool(used) + (0.2e-3 + 0.45e-6 * leaves) * used
-        prices += sum(4e-3 + 3e-6 * _numbers(table) for table in tables)
+        prices += sum(4e-3 + 3e-6 * len(table["runs"]) for table in tables)
     else:
         assert isinstance(classifier, ReluNetwork)
         if instance.scenarios:
@@ -275,12 +275,6 @@ def check_seconds(
             dual += 30e-9 * 2 * width * (through + columns * (widths[0] if k else 1))
             through += width * widths[k - 1] if k else 0
     return empty * kinds["e"] + dual * kinds["d"] + prices
-
-
-def _numbers(table: dict[str, Any]) -> int:
-    """How many prices a table has."""
-    trees = [tree for tree in table["trees"] if isinstance(tree, list)]
-    return sum(len(own) for tree in trees for own in tree if isinstance(own, list))
 
 
 @kept_with()
