@@ -150,13 +150,14 @@ class LeafTable:
         np.bitwise_or.at(self.full, word, flags)
         self._down: list[Masks] = []  # leaves that reach a cell or further down
         self._up: list[Masks] = []
-        self._pairs: dict[int, Masks] = {}
+        self._single: dict[int, Masks] = {}  # leaves that each cell reaches, of axes whose leaves allow sets
+        self._pairs: dict[int, Masks] = {}  # likewise, by interval: made when intervals are first asked for
         self._missing: dict[int, Masks] = {}  # leaves that an axis' first cell reaches, its value missing
         for i, (axis, leaves) in enumerate(zip(axes, met, strict=True)):
             clock.check()
             down, up = (np.zeros((len(axis), size), dtype=np.uint32) for _ in range(2))
             if leaves.allowed is not None:
-                self._pairs[i] = _pairs(leaves.allowed[order], word, flags, size)
+                self._single[i] = _single(leaves.allowed[order], word, flags, size)
             else:
                 has = leaves.low[order] <= leaves.high[order]
                 np.bitwise_or.at(down, (leaves.low[order][has], word[has]), flags[has])
@@ -180,7 +181,11 @@ class LeafTable:
 
     def slab(self, axis: int, low: Cells, high: Cells) -> Masks:
         """Leaves that meet low..high on one axis, whatever the others."""
-        if axis in self._pairs:
+        if axis in self._single:
+            if np.array_equal(low, high):
+                return self._single[axis][low]
+            if axis not in self._pairs:
+                self._pairs[axis] = _pairs(self._single[axis])
             return self._pairs[axis][low, high]
         if axis in self._missing:  # the first cell stands apart from the interval of the others
             after = np.minimum(np.maximum(low, 1), len(self._up[axis]) - 1)
@@ -321,15 +326,19 @@ class _Met:
         return np.where(self.reachable, found, np.inf)
 
 
-def _pairs(allowed: NDArray[np.bool_], word: NDArray[np.int64], flags: Masks, size: int) -> Masks:
-    """Masks for every interval of an axis whose leaves allow sets of cells, shape (cells, cells, size)."""
-    count = allowed.shape[1]
-    single = np.zeros((count, size), dtype=np.uint32)
-    for cell in range(count):
+def _single(allowed: NDArray[np.bool_], word: NDArray[np.int64], flags: Masks, size: int) -> Masks:
+    """Masks for every cell of an axis whose leaves allow sets of cells, shape (cells, size)."""
+    single = np.zeros((allowed.shape[1], size), dtype=np.uint32)
+    for cell, masks in enumerate(single):
         chosen = allowed[:, cell]
-        np.bitwise_or.at(single[cell], word[chosen], flags[chosen])
-    pairs = np.zeros((count, count, size), dtype=np.uint32)
-    for low in range(count):
+        np.bitwise_or.at(masks, word[chosen], flags[chosen])
+    return single
+
+
+def _pairs(single: Masks) -> Masks:
+    """Masks for every interval of cells from those for every cell, shape (cells, cells, size)."""
+    pairs = np.zeros((len(single), *single.shape), dtype=np.uint32)
+    for low in range(len(single)):
         pairs[low, low:] = np.bitwise_or.accumulate(single[low:], axis=0)
     return pairs
 

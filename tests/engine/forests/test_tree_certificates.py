@@ -46,6 +46,24 @@ def test_deeper_forests_are_certified_too() -> None:
         assert checked(instance, solve(instance)).startswith("VERIFIED optimal")
 
 
+def test_many_labels_take_no_room_for_pairs_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mask for every pair of 20000 labels would fill 89 GiB; a proof by prices asks for single ones."""
+
+    def none(*_: object) -> None:
+        raise AssertionError
+
+    solved = [(instance, solve(instance)) for instance in map(random_tree_instance, range(40))]
+    monkeypatch.setattr("milp_recourse.engine.forests.table._pairs", none)
+    labels = 0
+    for instance, result in solved:
+        if not why_not(instance) and instance.levers:
+            [certificate] = certificates_for([instance], [result])
+            assert certificate is not None
+            priced = any(one.get("prices") for one in certificate["configurations"])
+            labels += priced and any(instance.by_name[name].kind == "categorical" for name in instance.levers)
+    assert labels > 2
+
+
 def test_a_single_tree_of_too_many_leaves_is_proven_by_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the tree's own leaves would be more nodes than allowed: the other proof, of the same bound."""
     monkeypatch.setattr("milp_recourse.certificates.single_tree.MOST_NODES", 3)
