@@ -119,11 +119,11 @@ def run(
 def solved(plan: Plan, group: list[Problem], done: set[Key]) -> Iterator[dict[str, Any] | None]:
     """A row for each problem of one model and each solver; None for a row that the table has.
 
-    Also None for each problem that a solver is not given, so that progress is complete.
+    Also None for a problem that a solver is not given, or that was drawn twice, so that progress is complete.
     """
     table = read_table(group[0].table, plan.data, plan.seed)
     ensemble = fit_trees(table, *parsed(group[0].model), plan.seed)
-    rows = [(problem.cost, ranked(ensemble, problem.rank)) for problem in group]
+    rows = dict.fromkeys((problem.cost, ranked(ensemble, problem.rank)) for problem in group)
     problems = ((cost, row, ensemble.instance(row, cost)) for cost, row in rows)
     fits = [one for one in plan.solvers if table.name.endswith(UNIT) or not one.startswith("ocean")]
     solvers = {name: partial(worker, name, ensemble, plan.ocean_python) for name in fits}
@@ -132,7 +132,7 @@ def solved(plan: Plan, group: list[Problem], done: set[Key]) -> Iterator[dict[st
         return answer | {"flips": flips(ensemble, instance, answer.pop("action", None))}
 
     yield from answered(ensemble.name, problems, solvers, plan.time_limit, COLUMNS, done, finish)
-    yield from repeat(None, len(group) * (len(plan.solvers) - len(fits)))
+    yield from repeat(None, len(group) * len(plan.solvers) - len(rows) * len(fits))
 
 
 def ranked(ensemble: Fitted, rank: float) -> int:

@@ -55,6 +55,16 @@ def test_solvers_agree_and_rows_are_not_solved_twice(tmp_path: Path) -> None:
     )
 
 
+def test_a_problem_that_is_drawn_twice_is_solved_once(tmp_path: Path, monkeypatch: Any) -> None:
+    """Its row is one, and progress is complete."""
+    monkeypatch.setattr(bench, "ranked", lambda ensemble, rank: int(ensemble.refused[0]))
+    asked: list[str] = []
+    one = plan(models=["forest-6x3"], sets=["credit"], costs=["l1"], per_model=3, solvers=["bab"])
+    rows = bench.run(one, tmp_path, 1, asked.append)
+    assert len(rows) == 1 and len(asked) == len(one) == 3
+    assert [line["problems"] for line in report.write(rows, tmp_path, 20.0)["summary"]] == [1]
+
+
 def row(**changed: Any) -> dict[str, Any]:
     """A row as it is read from the table."""
     plain = {
