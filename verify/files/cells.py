@@ -205,7 +205,7 @@ class Priced:
                 some = islice(each, count)
                 found = list(islice(some, first, first + self.classes[t][j][-1] + 1))
                 deque(some, maxlen=0)
-                if any(found):
+                if len({*found}) > 1:  # one price for all would cancel
                     prices[t][j] = found
         return prices
 
