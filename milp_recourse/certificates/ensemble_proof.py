@@ -28,7 +28,7 @@ from milp_recourse.engine.forests.table import Budget, LeafTable, TooLarge
 from milp_recourse.problem.conditions import FALSE, TRUE, Row, factors, unlabelled
 from milp_recourse.problem.enclosure import round_down, round_up
 from milp_recourse.problem.forest import TreeEnsemble, last_left
-from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.instance import Instance, kept_with
 from milp_recourse.problem.lever_cost import exact_cost
 from milp_recourse.problem.options import Clock, OutOfTime
 from milp_recourse.program.demands import for_acted
@@ -345,6 +345,21 @@ def _ranks(instance: Instance, axis: Axis) -> NDArray[np.int64]:
     return rank
 
 
+_FIRST = np.zeros(1, dtype=np.int64)
+
+
+@kept_with()
+def _last_values(forest: TreeEnsemble) -> list[dict[int, Array]]:
+    """For each tree, by column that it looks at, the last values that go left at thresholds, ascending."""
+    found = []
+    for tree in forest.trees:
+        inner = tree.left != -1
+        columns, thresholds = tree.feature[inner], tree.threshold[inner]
+        each = ((c, last_left(thresholds[columns == c], forest.dtype)) for c in np.unique(columns).tolist())
+        found.append({c: np.unique(ends) for c, ends in each})
+    return found
+
+
 class _Writer:
     """Turns a proof over cells into the document's nodes and tables.
 
@@ -385,40 +400,30 @@ class _Writer:
             for s in range(int(factors.slot_from[t]), int(factors.slot_from[t + 1]))
         }
         listed = [np.zeros(0, dtype=np.int64)]
-        for t, tree in enumerate(forest.trees):
-            inner = tree.left != -1
-            looks = sorted({owner[c] for c in tree.feature[inner].tolist() if c in owner})
-            for i in looks:
-                cells = self._representatives(axes[i], whole[i], tree, inner)
-                s = slots.get((t, i))
-                if s is None:
-                    listed.append(np.full(len(cells), -1))
-                    continue
-                at = factors.class_from[s] + factors.classes[t, factors.axis_from[i] + cells]
-                listed.append(np.where(cells < 0, -1, at))
+        for t, ends in enumerate(_last_values(forest)):
+            for i in sorted({owner[c] for c in ends if c in owner}):
+                counted, _ = self._classes(whole[i], ends)
+                found, s = np.full(len(counted), -1), slots.get((t, i))
+                if s is not None:
+                    known, cells = self._classes(axes[i], ends)
+                    at = factors.classes[t, factors.axis_from[i] + cells]
+                    found[np.searchsorted(counted, known)] = factors.class_from[s] + at
+                listed.append(found)
         self.listed = np.concatenate(listed)
 
-    def _representatives(
-        self, axis: Axis, whole: Axis, tree: Any, inner: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
-        """A cell of each class, -1 for a class that has none in the box.
+    def _classes(self, axis: Axis, ends: dict[int, Array]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The numbers of the classes of an axis' cells to a tree, ascending, and the first cell of each.
 
         Classes are as in the document: labels with numbers of their own are one each, other cells are in one
         class if no threshold of the tree separates them, over the whole lever interval.
         """
         if self.instance.by_name[axis.feature].by_label:
-            sides = [own.low.astype(np.int64) for own in (whole, axis)]
-        else:
-            forest = self.instance.classifier
-            assert isinstance(forest, TreeEnsemble)
-            [(column, _)] = axis.columns
-            ends = np.unique(last_left(tree.threshold[inner & (tree.feature == column)], forest.dtype))
-            sides = [np.searchsorted(ends, own.low, side="left") for own in (whole, axis)]
-        known, first = np.unique(sides[1], return_index=True)
-        classes = np.unique(sides[0])
-        found = np.full(len(classes), -1)
-        found[np.searchsorted(classes, known)] = first
-        return found
+            return np.unique(axis.low.astype(np.int64), return_index=True)
+        [(column, _)] = axis.columns
+        numbers = np.searchsorted(ends[column], axis.low, side="left")
+        (first,) = (numbers[1:] != numbers[:-1]).nonzero()
+        first = np.concatenate([_FIRST, first + 1])
+        return numbers[first], first
 
     def table(self, table: Any) -> dict[str, Any]:
         """A table of prices as JSON."""
