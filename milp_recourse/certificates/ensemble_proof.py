@@ -345,9 +345,6 @@ def _ranks(instance: Instance, axis: Axis) -> NDArray[np.int64]:
     return rank
 
 
-_FIRST = np.zeros(1, dtype=np.int64)
-
-
 @kept_with()
 def _last_values(forest: TreeEnsemble) -> list[dict[int, Array]]:
     """For each tree, by column that it looks at, the last values that go left at thresholds, ascending."""
@@ -358,6 +355,17 @@ def _last_values(forest: TreeEnsemble) -> list[dict[int, Array]]:
         each = ((c, last_left(thresholds[columns == c], forest.dtype)) for c in np.unique(columns).tolist())
         found.append({c: np.unique(ends) for c, ends in each})
     return found
+
+
+@kept_with(256)
+def _class_counts(forest: TreeEnsemble, column: int, low: bytes) -> list[int]:
+    """How many classes the cells of a column have to each tree; 1 where a tree does not look at it.
+
+    ``low``: the first values of the cells, as the bytes of doubles, which are the same for most applicants.
+    """
+    values, none = np.frombuffer(low), np.zeros(0)
+    numbers = (np.searchsorted(own.get(column, none), values) for own in _last_values(forest))
+    return [1 + int(np.count_nonzero(np.diff(one))) for one in numbers]
 
 
 class _Writer:
@@ -399,17 +407,25 @@ class _Writer:
             for t in range(len(forest.trees))
             for s in range(int(factors.slot_from[t]), int(factors.slot_from[t + 1]))
         }
-        listed = [np.zeros(0, dtype=np.int64)]
+        listed, counts = [np.zeros(0, dtype=np.int64)], [self._counts(axis) for axis in whole]
         for t, ends in enumerate(_last_values(forest)):
             for i in sorted({owner[c] for c in ends if c in owner}):
-                counted, _ = self._classes(whole[i], ends)
-                found, s = np.full(len(counted), -1), slots.get((t, i))
+                found, s = np.full(counts[i][t], -1), slots.get((t, i))
                 if s is not None:
-                    known, cells = self._classes(axes[i], ends)
+                    (counted, _), (known, cells) = (self._classes(own[i], ends) for own in (whole, axes))
                     at = factors.classes[t, factors.axis_from[i] + cells]
                     found[np.searchsorted(counted, known)] = factors.class_from[s] + at
                 listed.append(found)
         self.listed = np.concatenate(listed)
+
+    def _counts(self, axis: Axis) -> Sequence[int]:
+        """How many classes an axis' cells have to each tree, with 1 where a tree does not look at it."""
+        forest = self.instance.classifier
+        assert isinstance(forest, TreeEnsemble)
+        if self.instance.by_name[axis.feature].by_label:
+            return [len(np.unique(axis.low))] * len(forest.trees)
+        [(column, _)] = axis.columns
+        return _class_counts(forest, column, axis.low.tobytes())
 
     def _classes(self, axis: Axis, ends: dict[int, Array]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The numbers of the classes of an axis' cells to a tree, ascending, and the first cell of each.
@@ -421,8 +437,7 @@ class _Writer:
             return np.unique(axis.low.astype(np.int64), return_index=True)
         [(column, _)] = axis.columns
         numbers = np.searchsorted(ends[column], axis.low, side="left")
-        (first,) = (numbers[1:] != numbers[:-1]).nonzero()
-        first = np.concatenate([_FIRST, first + 1])
+        first = np.flatnonzero(np.diff(numbers, prepend=-1))
         return numbers[first], first
 
     def table(self, table: Any) -> dict[str, Any]:
