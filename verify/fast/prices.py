@@ -96,6 +96,9 @@ class Prices(kernel.Prices):
         Per action and cell, the cell's classes to all these trees, as bits.
     firsts
         Per tree and action, the first cell of each class, and the number of cells.
+    charged
+        Per tree, the cells and parts that its leaves were last charged for (:meth:`_paid_for`), and what the
+        classes that they test cost more than the cheapest cells.
     """
 
     def __init__(self, configuration: Configuration, tables: Counted, target: Fraction) -> None:
@@ -105,7 +108,7 @@ class Prices(kernel.Prices):
         self.read: dict[float, Table] = {}
         values = [value.as_integer_ratio() for value in self.ordered.values]
         self.latest: Table | None = None
-        self.charged: dict[int, Any] = {}
+        self.charged: dict[int, tuple[Any, dict[Pair, int]]] = {}
         self.paid: dict[int, Payments] = {}  # per tree, by the table that was used last
         self.digits = max((below.bit_length() - 1 for _, below in values), default=0)
         self.whole_values = [above << self.digits - below.bit_length() + 1 for above, below in values]

@@ -188,14 +188,12 @@ class Priced:
 
     def _run(self, runs: list[float], where: str) -> list[dict[int, list[float]]]:
         """The prices of classes from one list for all of them."""
-        for one in runs:
-            if not one.is_integer() or abs(one) > LARGEST_PRICE:
-                refuse(where, one, "whole numbers of at most 2^53 in size")
+        _some(runs, where)
         times = [int(max(1.0, -one)) for one in runs]
         held = accumulate(runs, lambda price, one: price if one < 0 else one, initial=0.0)
-        every = sum(count for own in self.numbered for _, count in own.values())
-        if sum(times) > every:
-            raise Rejected(f"{where}: {sum(times)} prices; allowed: at most {every}, one per class")
+        given, every = sum(times), sum(count for own in self.numbered for _, count in own.values())
+        if given > every:
+            raise Rejected(f"{where}: {given} prices; allowed: at most {every}, one per class")
         each = chain.from_iterable(map(repeat, islice(held, 1, None), times))
         each = chain(each, repeat(next((one for one in reversed(runs) if one >= 0), 0.0)))
         prices: list[dict[int, list[float]]] = [{} for _ in self.classes]

@@ -144,26 +144,26 @@ class Tree(kernel.Tree):
         part, which, before, children = found
         left = self.now + 1
         right = left + self.sizes[left]
-        ends = right, right + self.sizes[right]
-        first = self.sizes[left] < self.sizes[right]  # whether the first one is handed over
-        if min(self.sizes[left], self.sizes[right]) < LEAST or not self._may_hand_over():
+        handed = int(self.sizes[left] >= self.sizes[right])  # which child
+        first, end = [(left, right), (right, right + self.sizes[right])][handed]
+        if end - first < LEAST or not self._may_hand_over():
             return found
         pipe, parent = tuple[int, ...](), os.getpid()
         try:
             pipe = os.pipe()
             process = os.fork()
         except OSError:  # this process does it alone
-            for end in pipe:
-                os.close(end)
+            for one in pipe:
+                os.close(one)
             return found
         if process:
             os.close(pipe[1])
             os.set_blocking(pipe[0], False)  # processes of a process that died have the other end, too
             self.others[process] = pipe[0]
-            self.behind[left if first else right] = ends[not first]
-            return part, which, before, children[first:][:1]
-        part[which] = children[not first]
-        self._as_other(left if first else right, ends[not first], pipe[1], parent)
+            self.behind[first] = end
+            return part, which, before, [children[1 - handed]]
+        part[which] = children[handed]
+        self._as_other(first, end, pipe[1], parent)
 
     def _may_hand_over(self) -> bool:
         """Whether another process may start now."""
