@@ -358,14 +358,13 @@ def _last_values(forest: TreeEnsemble) -> list[dict[int, Array]]:
 
 
 @kept_with(256)
-def _class_counts(forest: TreeEnsemble, column: int, low: bytes) -> list[int]:
-    """How many classes the cells of a column have to each tree; 1 where a tree does not look at it.
+def _classes(forest: TreeEnsemble, column: int, low: bytes) -> list[NDArray[np.int64]]:
+    """The classes of a column's cells to each tree, ascending; one where a tree does not look at it.
 
     ``low``: the first values of the cells, as the bytes of doubles, which are the same for most applicants.
     """
     values, none = np.frombuffer(low), np.zeros(0)
-    numbers = (np.searchsorted(own.get(column, none), values) for own in _last_values(forest))
-    return [1 + int(np.count_nonzero(np.diff(one))) for one in numbers]
+    return [np.unique(np.searchsorted(own.get(column, none), values)) for own in _last_values(forest)]
 
 
 class _Writer:
@@ -407,38 +406,36 @@ class _Writer:
             for t in range(len(forest.trees))
             for s in range(int(factors.slot_from[t]), int(factors.slot_from[t + 1]))
         }
-        listed, counts = [np.zeros(0, dtype=np.int64)], [self._counts(axis) for axis in whole]
+        listed, counted = [np.zeros(0, dtype=np.int64)], [self._counted(axis) for axis in whole]
         for t, ends in enumerate(_last_values(forest)):
             for i in sorted({owner[c] for c in ends if c in owner}):
-                found, s = np.full(counts[i][t], -1), slots.get((t, i))
+                found, s = np.full(len(counted[i][t]), -1), slots.get((t, i))
                 if s is not None:
-                    (counted, _), (known, cells) = (self._classes(own[i], ends) for own in (whole, axes))
+                    known, cells = np.unique(self._numbers(axes[i], ends), return_index=True)
                     at = factors.classes[t, factors.axis_from[i] + cells]
-                    found[np.searchsorted(counted, known)] = factors.class_from[s] + at
+                    found[np.searchsorted(counted[i][t], known)] = factors.class_from[s] + at
                 listed.append(found)
         self.listed = np.concatenate(listed)
 
-    def _counts(self, axis: Axis) -> Sequence[int]:
-        """How many classes an axis' cells have to each tree, with 1 where a tree does not look at it."""
-        forest = self.instance.classifier
-        assert isinstance(forest, TreeEnsemble)
-        if self.instance.by_name[axis.feature].by_label:
-            return [len(np.unique(axis.low))] * len(forest.trees)
-        [(column, _)] = axis.columns
-        return _class_counts(forest, column, axis.low.tobytes())
-
-    def _classes(self, axis: Axis, ends: dict[int, Array]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The numbers of the classes of an axis' cells to a tree, ascending, and the first cell of each.
+    def _counted(self, axis: Axis) -> Sequence[NDArray[np.int64]]:
+        """For each tree, the numbers of all classes of an axis, ascending; any where it does not look at it.
 
         Classes are as in the document: labels with numbers of their own are one each, other cells are in one
         class if no threshold of the tree separates them, over the whole lever interval.
         """
+        forest = self.instance.classifier
+        assert isinstance(forest, TreeEnsemble)
         if self.instance.by_name[axis.feature].by_label:
-            return np.unique(axis.low.astype(np.int64), return_index=True)
+            return [np.unique(self._numbers(axis, {}))] * len(forest.trees)
         [(column, _)] = axis.columns
-        numbers = np.searchsorted(ends[column], axis.low, side="left")
-        first = np.flatnonzero(np.diff(numbers, prepend=-1))
-        return numbers[first], first
+        return _classes(forest, column, axis.low.tobytes())
+
+    def _numbers(self, axis: Axis, ends: dict[int, Array]) -> NDArray[np.int64]:
+        """The number of the class of each cell to a tree with these last values."""
+        if self.instance.by_name[axis.feature].by_label:
+            return axis.low.astype(np.int64)
+        [(column, _)] = axis.columns
+        return np.searchsorted(ends[column], axis.low)
 
     def table(self, table: Any) -> dict[str, Any]:
         """A table of prices as JSON."""

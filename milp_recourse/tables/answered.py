@@ -200,8 +200,8 @@ class AnsweredPeople:
         """A few lines: counts per status, the confirmed actions, costs, and what was proven."""
         table = self._proven
         counts = Counter(table["status"])
-        counts[Status.LIMIT.value] -= self._not_reached
         counts["not reached"] = self._not_reached
+        counts[Status.LIMIT.value] -= counts["not reached"]
         known = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
         lines = [f"{len(self)} people: {known or 'none'}"]
         acted = table["cost"].notna()
