@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -393,6 +393,13 @@ class Feature:
 def input_columns(features: Sequence[Feature]) -> tuple[str, ...]:
     """Names of all model input columns, in order."""
     return tuple(column for feature in features for column in feature.columns)
+
+
+def with_columns(features: Sequence[Feature]) -> Iterator[tuple[Feature, range]]:
+    """Each feature with the numbers of the classifier's columns that it fills."""
+    column = 0
+    for feature in features:
+        yield feature, range(column, column := column + len(feature.columns))
 
 
 def build_factual(values: Mapping[str, Any], features: Sequence[Feature], path: str) -> dict[str, float]:

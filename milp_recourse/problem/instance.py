@@ -19,7 +19,7 @@ from milp_recourse.problem.asked_model import AskedModel
 from milp_recourse.problem.conditions import TRUE, Condition, Demand, all_of, meaning
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.enclosure import Enclosure, round_up
-from milp_recourse.problem.features import Feature, input_columns
+from milp_recourse.problem.features import Feature, input_columns, with_columns
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.lever_cost import LeverCost, exact_cost, gap_allowance, lever_costs
 from milp_recourse.problem.network import ReluNetwork
@@ -487,9 +487,7 @@ def check_missing(instance: Instance, missing: Collection[str], path: str = "fac
         The classifier is a network, or splits on the feature without a rule for missing values; or the causal
         model has equations, or plausibility is asked for.
     """
-    column = 0
-    for f in instance.features if missing else ():
-        columns = range(column, column := column + len(f.columns))
+    for f, columns in with_columns(instance.features) if missing else ():
         reason = _why_not_missing(instance, columns) if f.name in missing else None
         if reason is not None:
             raise BadInput(dotted(path, f.name), "null", f"a value: {reason}")

@@ -40,12 +40,12 @@ from milp_recourse.engine.forests.axes import axis_of, without_twins
 from milp_recourse.engine.forests.parts import each_part
 from milp_recourse.judge import without_search
 from milp_recourse.judge.best_first import BestFirst
-from milp_recourse.problem.conditions import Counted, Switched, leaves
 from milp_recourse.problem.enclosure import round_down
-from milp_recourse.problem.features import Feature
+from milp_recourse.problem.features import Feature, with_columns
 from milp_recourse.problem.forest import MISSING, Tree, TreeEnsemble
 from milp_recourse.problem.instance import Instance, kept_with
 from milp_recourse.problem.options import Clock
+from milp_recourse.program.demands import told_apart
 from milp_recourse.program.presolve import folds_away
 from milp_recourse.solvers.protocol import Options, Proposal
 
@@ -189,6 +189,7 @@ def solve_gaps(
         Solves an instance without missing values.
     """
     start, levers = time.perf_counter(), _levers(instance)
+    apart = not told_apart(instance.demand, instance.missing).isdisjoint(instance.missing)
     search = BestFirst[tuple[int, ...]](instance, Clock.start(options.time_limit), watch=options.watch)
 
     def least_cost(acted: Collection[str]) -> float:
@@ -212,7 +213,7 @@ def solve_gaps(
         search.close(least if math.isinf(least) else round_down(max(entry, paid + Fraction(least))))
         if found.action is not None:
             search.offer(found.action)
-        if not set_ and not search.clock.over and not _told_apart(instance):
+        if not set_ and not search.clock.over and not apart:
             cheap = [name for name in levers if least_cost([name]) < search.target]
             fixed = any(instance.lever_costs[name].prices.fixed for name in instance.levers)
             if len(cheap) > 1 and (not fixed or search.best.action is None):
@@ -233,12 +234,6 @@ def solve_gaps(
 def _levers(instance: Instance) -> list[str]:
     """The levers whose value is missing."""
     return [name for name in instance.levers if name in instance.missing]
-
-
-def _told_apart(instance: Instance) -> bool:
-    """Whether a condition counts actions, or asks whether a missing lever is acted on."""
-    asked = (one for one in leaves(instance.demand) if isinstance(one, Counted | Switched))
-    return any(isinstance(one, Counted) or one.feature in instance.missing for one in asked)
 
 
 def _as_choice(instance: Instance, cheap: Collection[str]) -> tuple[Instance, dict[str, Array]]:
@@ -327,12 +322,9 @@ def _settled(instance: Instance, acted: Collection[str]) -> Instance:
     )
 
 
-def _gaps(instance: Instance) -> Iterator[tuple[int, Feature, tuple[int, ...]]]:
+def _gaps(instance: Instance) -> Iterator[tuple[int, Feature, range]]:
     """The features whose value is missing, each with its position and the columns that it fills."""
-    column = 0
-    for k, feature in enumerate(instance.features):
-        columns = tuple(range(column, column + len(feature.columns)))
-        column += len(columns)
+    for k, (feature, columns) in enumerate(with_columns(instance.features)):
         if feature.name in instance.missing:
             yield k, feature, columns
 

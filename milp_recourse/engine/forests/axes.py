@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.problem.conditions import TRUE
-from milp_recourse.problem.features import Feature
+from milp_recourse.problem.features import Feature, with_columns
 from milp_recourse.problem.forest import MISSING, TreeEnsemble
 from milp_recourse.problem.instance import Instance
 from milp_recourse.problem.lever_cost import ROUNDINGS
@@ -72,10 +72,8 @@ def axes_of(instance: Instance) -> list[Axis] | None:
     """
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
-    axes, column = [], 0
-    for feature in instance.features:
-        columns = tuple(range(column, column + len(feature.columns)))
-        column += len(columns)
+    axes = []
+    for feature, columns in with_columns(instance.features):
         if feature.name in instance.levers:
             axis = axis_of(instance, forest, feature, columns)
             if not len(axis):
@@ -103,7 +101,7 @@ def _inside_domain(instance: Instance, feature: Feature) -> bool:
     return missing or feature.domain is None or feature.domain[0] <= x <= feature.domain[1]
 
 
-def axis_of(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: tuple[int, ...]) -> Axis:
+def axis_of(instance: Instance, forest: TreeEnsemble, feature: Feature, columns: Sequence[int]) -> Axis:
     """The axis of one lever. Of a missing one, all values cost as much; in each cell it is the one nearest to
     the middle of the lever's interval."""
     name, x, missing = feature.name, instance.factual[feature.name], feature.name in instance.missing
@@ -137,7 +135,7 @@ def axis_of(instance: Instance, forest: TreeEnsemble, feature: Feature, columns:
 
 
 def _label_cells(
-    forest: TreeEnsemble, feature: Feature, labels: Array, columns: tuple[int, ...]
+    forest: TreeEnsemble, feature: Feature, labels: Array, columns: Sequence[int]
 ) -> tuple[tuple[int, Cells], ...]:
     """The cells of labels on the columns that they fill."""
     assert feature.lookup is not None

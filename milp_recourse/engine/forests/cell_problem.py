@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.problem.features import with_columns
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.problem.network import ReluNetwork
@@ -44,8 +45,8 @@ def region(
     forest = instance.classifier
     assert isinstance(forest, TreeEnsemble)
     ranges: dict[str, tuple[float, float]] = {}
-    features, column = [], 0
-    for feature in instance.features:
+    features = []
+    for feature, (column, *_) in with_columns(instance.features):
         low, high = -math.inf, math.inf
         if feature.name in labels:
             low = high = float(labels[feature.name])
@@ -62,7 +63,6 @@ def region(
             return None
         unbounded = feature.domain is None and (low, high) == (-FAR, FAR)
         features.append(feature if unbounded else replace(feature, domain=(low, high)))
-        column += len(feature.columns)
     actionable = tuple(name for name in instance.preferences.actionable if name in ranges)
     preferences = replace(instance.preferences, actionable=actionable, ranges=ranges)
     return accepting(replace(instance, features=tuple(features), preferences=preferences))

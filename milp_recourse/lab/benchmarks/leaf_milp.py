@@ -27,7 +27,7 @@ import numpy as np
 
 from milp_recourse.lab.benchmarks.peers import Watch, highs
 from milp_recourse.lab.benchmarks.timed import Answer
-from milp_recourse.problem.features import Feature
+from milp_recourse.problem.features import Feature, with_columns
 from milp_recourse.problem.forest import Tree, TreeEnsemble, last_left
 from milp_recourse.problem.instance import Instance
 from milp_recourse.solvers.rows import MixedInteger
@@ -45,13 +45,11 @@ class LeafMilp:
         self.instance, self.forest, self.model = instance, instance.classifier, MixedInteger()
         self.below: dict[tuple[int, float], int] = {}  # column and threshold -> variable
         self.chosen: dict[str, list[tuple[int, float]]] = {}  # feature -> (variable, value it stands for)
-        column = 0
-        for feature in instance.features:
+        for feature, (column, *_) in with_columns(instance.features):
             if feature.kind == "categorical":
                 self._labels(feature, column)
             else:
                 self._numbers(feature, column)
-            column += len(feature.columns)
         self._trees()
 
     def solve(self, seconds: float, watch: Watch | None = None) -> Answer:
