@@ -138,7 +138,8 @@ def grown_trees() -> Said:
     assert all([*first, *fresh])
     checks = [float(row["check_seconds"]) for row in tables[1] if row["verified"] == "True"]
     soon = sum(seconds <= 10 for seconds in checks)
-    yield page, f"all {len(first)}, and [{len(fresh)} of `whole`](results/grown/whole.csv) (seed 2412)"
+    run = "`--sets whole --per-model 10 --seed 2412`"
+    yield page, f"all {len(first)}, and [{len(fresh)} of `whole`](results/grown/whole.csv) ({run})"
     yield (
         page,
         f"{len(checks)} with certificates; {soon} checks take at most 10 s, the longest {max(checks):.0f}",
