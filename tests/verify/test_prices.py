@@ -13,7 +13,7 @@ from math import floor
 import numpy as np
 import pytest
 
-from milp_recourse.certificates.ensemble_proof import runs
+from milp_recourse.certificates.price_tables import runs
 from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
 from tests.helpers.cost_kinds import in_ranks, with_falls
