@@ -204,7 +204,7 @@ def steps_of(feature: Feature, step: float, origin: float, path: str) -> Steps:
         )
     if feature.integral and not (float(step).is_integer() and float(origin).is_integer()):
         raise BadInput(
-            path, got_text([step, origin]), "whole numbers: it is integer; else make it continuous"
+            path, f"{step!r} from {origin!r}", "whole numbers: it is integer; else make it continuous"
         )
     steps = Steps(float(step), float(origin))
     if feature.bounds is not None and steps.count(*feature.bounds) > MOST_VALUES:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
 from milp_recourse import Recourse
@@ -83,3 +83,19 @@ def test_mistakes(arguments: dict[str, Any], words: str) -> None:
         Recourse(pipeline, X, **arguments)
     assert words in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("step", [1.0, 0.5], ids=["whole", "halves"])
+def test_a_split_of_missing_from_all_numbers_is_certified(step: float) -> None:
+    """Its threshold is the largest double, which no step is above."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 5, (400, 2)) * step, columns=["a", "b"])
+    missing = rng.random(X.shape) < 0.3
+    y = (X["b"] > 2 * step) & ~missing[:, 0]
+    model = HistGradientBoostingClassifier(max_iter=5).fit(X.mask(missing), y)
+    thresholds = np.concatenate([tree.nodes["num_threshold"] for [tree] in model._predictors])
+    assert np.inf in thresholds
+    people = X[~model.predict(X)].head(3)
+    answers = Recourse(model, X, desired=True, steps={"a": step}).certify(people, certificates=True)
+    assert set(answers.table["status"]) == {"optimal"}
+    assert str(answers.verify()).startswith("VERIFIED 3 of 3")

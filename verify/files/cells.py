@@ -292,7 +292,8 @@ class Numbers:
         cuts, after = sorted(thresholds), 0
         while (first := after) < len(cuts):
             last, after = last_left(single, cuts[first]), first + 1
-            if lattice and math.isfinite(last):  # cuts below ``above`` divide the lattice where this one does
+            finite = math.isfinite(last) and math.isfinite(math.nextafter(last, math.inf))
+            if lattice and finite:  # cuts below ``above`` divide the lattice where this one does
                 below, above = _around(lattice, last)
                 last, after = float(below), bisect_left(cuts, compared(above), after)
             if low <= last < high:
