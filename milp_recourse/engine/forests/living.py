@@ -69,8 +69,9 @@ class _Marks(NamedTuple):
 
     Attributes
     ----------
-    good, used
-        Of a set: whether one of its classes has a living cell; whether a living leaf needs it; (sets,).
+    known, good, used
+        Of a set: whether the next two are known; whether one of its classes has a living cell; whether a
+        living leaf needs it; (sets,).
     served
         Whether a class is in a used set of its slot, (classes,).
     bits
@@ -82,6 +83,7 @@ class _Marks(NamedTuple):
         (classes,), costs at least.
     """
 
+    known: NDArray[np.bool_]
     good: NDArray[np.bool_]
     used: NDArray[np.bool_]
     served: NDArray[np.bool_]
@@ -119,6 +121,7 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):
     marks = _Marks(
         np.zeros(sets, np.bool_),
         np.zeros(sets, np.bool_),
+        np.zeros(sets, np.bool_),
         np.zeros(classes, np.bool_),
         np.zeros(classes, np.uint64),
         np.zeros(classes, np.int32),
@@ -129,10 +132,13 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):
     changed, room = True, np.inf
     while changed:
         changed = False
+        if not _list_cells(f, alive, live):
+            return False
         if below < np.inf:
-            room = _pay(f, added, below, alive, settle, marks)
+            room = _pay(f, added, below, alive, live, settle, marks)
             if not room > 0.0:
                 return False
+        marks.known[:], marks.used[:] = False, False
         for t in range(len(f.slot_from) - 1):
             for s in range(f.slot_from[t], f.slot_from[t + 1]):
                 _mark(f, added, below < np.inf, alive, live, marks, t, s)
@@ -146,47 +152,49 @@ def shrink(f, cost, alive, leaf_alive, live, merge, settle, added, below):
 
 
 @compiled
-def _pay(f, added, below, alive, settle, marks):
+def _pay(f, added, below, alive, live, settle, marks):
     """Take out cells that cost too much; returns what is left of the budget if all axes are in their cheapest
     cell, rounded up. Shapes: added, alive (cells,)."""
     total, axes = 0.0, len(f.axis_from) - 1
     for i in range(axes):
         marks.paid[i] = np.inf
-        for c in range(f.axis_from[i], f.axis_from[i + 1]):
-            if alive[c] and added[c] < marks.paid[i]:
-                marks.paid[i] = added[c]
+        for n in range(live.cell_to[i], live.cell_to[i + 1]):
+            marks.paid[i] = min(marks.paid[i], added[live.cell[n]])
         total += marks.paid[i]
-    if total == np.inf:  # an axis has no cell left
-        return 0.0
     room = below - total + 2.0**-50 * (axes + 2) * (below + total)  # also for what leaves add up
     for i in range(axes):
-        for c in range(f.axis_from[i], f.axis_from[i + 1]):
-            if settle and alive[c] and added[c] - marks.paid[i] >= room:
-                alive[c] = False
+        for n in range(live.cell_to[i], live.cell_to[i + 1]):
+            if settle and added[live.cell[n]] - marks.paid[i] >= room:
+                alive[live.cell[n]] = False
     return room
 
 
 @compiled
 def _mark(f, added, priced, alive, live, marks, t, s):
-    """Mark the slot's classes with living cells, and the sets that contain one of them; fill in how much more
-    than the axis' cheapest cell they cost, if ``priced``. Shapes: added, alive (cells,)."""
+    """Mark the slot's classes with living cells; if ``priced``, fill in how much more than the axis' cheapest
+    cell they cost. Shapes: added, alive (cells,)."""
     i, first = f.slot_axis[s], f.class_from[s]
     for k in range(first, f.class_from[s + 1]):
         live.kept[k] = False
         marks.served[k] = False
         marks.bits[k] = 0
         marks.least[k] = np.inf
-    for c in range(f.axis_from[i], f.axis_from[i + 1]):
+    for n in range(live.cell_to[i], live.cell_to[i + 1]):
+        c = live.cell[n]
         if alive[c]:
             k = first + f.classes[t, c]
             live.kept[k] = True
             marks.least[k] = min(marks.least[k], added[c] - marks.paid[i]) if priced else 0.0
-    for z in range(f.set_from[s], f.set_from[s + 1]):
-        good, more = False, np.inf
-        for m in range(f.member_from[z], f.member_from[z + 1]):
-            good = good or live.kept[f.member[m]]
-            more = min(more, marks.least[f.member[m]])
-        marks.used[z], marks.good[z], marks.more[z] = False, good, more
+
+
+@compiled
+def _know(f, live, marks, z):
+    """Note whether a set has a class with a living cell, and how much more it costs."""
+    good, more = False, np.inf
+    for m in range(f.member_from[z], f.member_from[z + 1]):
+        good = good or live.kept[f.member[m]]
+        more = min(more, marks.least[f.member[m]])
+    marks.known[z], marks.good[z], marks.more[z] = True, good, more
 
 
 @compiled
@@ -198,8 +206,11 @@ def _keep_leaves(f, leaf_alive, live, marks, t, room):
     for leaf in range(f.leaf_from[t], f.leaf_from[t + 1]):
         good, s, more = leaf_alive[leaf], 0, 0.0
         while good and s < width:
-            more += marks.more[f.table[at + s]]
-            good = marks.good[f.table[at + s]] and more < room
+            z = f.table[at + s]
+            if not marks.known[z]:
+                _know(f, live, marks, z)
+            more += marks.more[z]
+            good = marks.good[z] and more < room
             s += 1
         leaf_alive[leaf] = good
         if good:
@@ -264,8 +275,9 @@ def _lose_cells(f, alive, live, marks, t, s):
     for k in range(first, f.class_from[s + 1]):
         lost = lost or (live.kept[k] and not marks.served[k])
     if lost:
-        for c in range(f.axis_from[i], f.axis_from[i + 1]):
-            if alive[c] and not marks.served[first + f.classes[t, c]]:
+        for n in range(live.cell_to[i], live.cell_to[i + 1]):
+            c = live.cell[n]
+            if not marks.served[first + f.classes[t, c]]:
                 alive[c] = False
     return lost
 
@@ -276,7 +288,7 @@ def _compare_classes(f, live, marks, s, told):
     first = f.class_from[s]
     for k in range(first, f.class_from[s + 1]):
         marks.kind[k] = k
-        if told:
+        if told and live.kept[k]:
             for other in range(first, k):
                 if live.kept[other] and marks.bits[other] == marks.bits[k]:
                     marks.kind[k] = other
