@@ -38,9 +38,9 @@ from milp_recourse.program.presolve import without_conditions
 Array = NDArray[np.float64]
 Node = list[Any]
 
-MOST_PRICES = 2_500_000
+MOST_PRICES = 16_000_000
 """Most prices for one case of one configuration;
-:func:`~milp_recourse.certificates.limits.fits` checks the whole file against ``MOST_ROOM``."""
+:func:`~milp_recourse.certificates.limits.fits` checks the whole file against ``LARGEST_FILE``."""
 
 
 def ensemble_configurations(

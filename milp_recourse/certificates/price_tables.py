@@ -113,7 +113,7 @@ class PriceWriter:
         none = table.price is None
         found = [] if none else runs(np.where(self.listed < 0, -1, table.price[self.listed]))
         self.numbers += len(found)
-        made = {"unit": table.unit, "mu": table.mu, "trees": [], "runs": found}
+        made = {"unit": table.unit, "mu": table.mu, "trees": [], "runs": " ".join(map(str, found))}
         made |= {"weights": table.weights.tolist()} if len(table.weights) > 1 else {}
         made |= {"nu": table.nu} if table.nu else {}
         return made | ({"shares": table.shares.tolist()} if len(table.shares) else {})

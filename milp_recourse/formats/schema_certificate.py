@@ -83,8 +83,8 @@ class PricesModel(Strict):
         default_factory=list, description="each action's share of the cost's maximum; without it zeros"
     )
     steps: bool = Field(False, description="whether lists are [class, price from it on, ...], 0 before")
-    runs: list[int] | None = Field(
-        None, description="all classes' prices in a row; -n: n times the one before"
+    runs: Annotated[str, Field(pattern=r"^(-?\d+( -?\d+)*)?$")] | list[int] | None = Field(
+        None, description="all classes' prices in a row, in text a space apart; -n: n times the one before"
     )
 
 

@@ -24,7 +24,7 @@ from milp_recourse.problem.result import Result
 from milp_recourse.questions.regions import Region
 from milp_recourse.questions.robust import Robust
 
-LARGEST_CERTIFICATE = 32 * 2**20
+LARGEST_CERTIFICATE = 64 * 2**20
 """The most bytes of a certificate, as ``verify/`` reads it."""
 
 _UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, zlib.error, zipfile.BadZipFile)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from verify.files.instance import Source
+from verify.files.reading import LARGEST_FILE
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = json.loads((ROOT / "docs/examples/toy_instance.json").read_text())
@@ -191,7 +192,7 @@ def filler(text: str) -> Callable[[], Made]:
     return make
 
 
-ROOMY = 32 * 2**20 - 2000
+ROOMY = LARGEST_FILE - 2000
 """What a packed file may hold."""
 
 

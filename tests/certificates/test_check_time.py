@@ -48,7 +48,7 @@ def test_every_node_that_is_bounded_counts(kind):
         tables = [table for one in configurations for table in one.get("prices", []) if table["runs"]]
         few, many = (
             check_seconds(instance, 2, [node], own)
-            for own in ([{**one, "runs": []} for one in tables], tables)
+            for own in ([{**one, "runs": ""} for one in tables], tables)
         )
         assert many > few
     assert check_seconds(instance, 2, [["a", 0, 0.5], ["n", 0, 0]]) == 0

@@ -7,6 +7,7 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import verify.fast.arrays
 import verify.fast.box
 import verify.fast.cells
 import verify.files.cells
@@ -38,7 +39,7 @@ VALUES = {
     "LARGEST_PRICE": (verify.files.cells.LARGEST_PRICE, 2.0**53),
     "PIECE": (verify.files.reading.PIECE, 2**20),
     "MOST_CLASSES": (verify.files.cells.MOST_CLASSES, 300_000_000),
-    "LARGEST_FILE": (verify.files.reading.LARGEST_FILE, 32 * 2**20),
+    "LARGEST_FILE": (verify.files.reading.LARGEST_FILE, 64 * 2**20),
     "MOST_ROOM": (verify.files.reading.MOST_ROOM, limits.MOST_ROOM),
     "INSTANCE": (verify.files.reading.INSTANCE, limits.INSTANCE),
     "MOST_FEATURES": (verify.files.instance.MOST_FEATURES, limits.MOST_FEATURES),
@@ -50,6 +51,8 @@ VALUES = {
     "LARGEST_SCORE": (verify.files.classifier.LARGEST_SCORE, 1e30),
     "MOST_COLUMNS": (verify.fast.box.MOST_COLUMNS, 600),
     "MOST_WAYS": (verify.fast.cells.MOST_WAYS, 1_000_000),
+    "MOST_AMOUNTS": (verify.fast.arrays.MOST_AMOUNTS, 2**24),
+    "MOST_BITS": (verify.fast.arrays.MOST_BITS, 58),
 }
 
 

@@ -94,7 +94,7 @@ def test_where_nobody_is_told_who_has_ended(tmp_path, eager):
 
 
 SLOW = """
-import sys, time
+import signal, sys, time
 from verify.__main__ import main
 from verify.files import forked
 from verify.kernel import certificate
@@ -102,6 +102,7 @@ def leaf(*_):
     print(end=".", file=sys.stderr, flush=True)
     time.sleep(600)
 forked.LEAST, forked.PAUSE, certificate.Tree.leaf = 1, 0.0, leaf
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts the tests may ignore it
 main(sys.argv[1:])
 """
 

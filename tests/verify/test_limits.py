@@ -25,7 +25,7 @@ from verify.files.certificate import Certificate
 from verify.files.folder import places
 from verify.files.instance import Source
 from verify.files.many import Journal, Unusable
-from verify.files.reading import parse_json
+from verify.files.reading import LARGEST_FILE, parse_json
 from verify.files.table import COLUMNS, Table
 from verify.kernel.certificate import Tree
 from verify.kernel.checks import Rejected
@@ -98,7 +98,7 @@ def test_names_of_members_lead_nowhere(tmp_path):
 @pytest.mark.parametrize("filler", [b"0,", b"[],", b'{"a":{}},'])
 def test_memory(tmp_path, filler):
     """The largest file allowed, of whatever, is refused soon and within two gigabytes."""
-    size = 32 * 2**20 - 1000
+    size = LARGEST_FILE - 1000
     head = json.dumps({**CERTIFICATE, "configurations": "?"}).replace('"?"}', "[").encode()
     (tmp_path / "c.json").write_bytes(head + filler * (size // len(filler)) + b"0]}")
     limit = 2 * 2**30

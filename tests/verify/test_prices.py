@@ -18,8 +18,10 @@ from milp_recourse.formats.write import write_instance
 from tests.certificates.attacks import HERE, load
 from tests.helpers.cost_kinds import in_ranks, with_falls
 from tests.helpers.tree_samples import random_tree_instance, with_missing
+from verify.fast.arrays import Arrays
 from verify.fast.box import PricesNearby
 from verify.fast.box import prices as fast_prices
+from verify.fast.cells import Unsuited
 from verify.fast.prices import Prices as Fast
 from verify.files.cells import Priced, filled, spread
 from verify.files.certificate import Certificate
@@ -35,6 +37,20 @@ from verify.kernel.trees import float32
 UNIT = 2.0**-8
 FAR = Fraction(10**9)
 """A target that nothing reaches, so that every leaf counts."""
+
+
+def all_at_once(*given):
+    """The way for large ensembles, where there are leaves and something that they test."""
+    try:
+        return Arrays(Fast(*given))
+    except Unsuited:
+        return Fast(*given)
+
+
+WAYS = {"one by one": Fast, "all at once": all_at_once}
+"""The ways of the fast path: one for large ensembles, which takes numpy, and one for others."""
+
+fast_ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
 def configurations(folder, seeds, trees=3, **size):
@@ -144,6 +160,9 @@ def walks(prices, fast, configuration, rng, whole):
 def living(fast, left, ends):
     """What the fast path has left, in the kernel's terms."""
     inside = fast.within_box(ends, left)
+    if isinstance(fast, Arrays):
+        own, trees = inside.leaves.number, range(len(fast.trees))
+        return list(inside.cells), [set(fast.nodes[own[fast.of_tree[own] == t]].tolist()) for t in trees]
     return list(inside.cells), [{leaf.node for leaf in leaves} for leaves in inside.trees]
 
 
@@ -151,7 +170,8 @@ def living(fast, left, ends):
 @pytest.mark.parametrize(
     ("trees", "ways", "size"), [(2, 2, {}), (4, 2, {}), (3, 8, {"depth": 6, "features": 6})]
 )
-def test_the_fast_path_takes_out_what_the_kernel_does(trees, ways, size, tmp_path):
+@fast_ways
+def test_the_fast_path_takes_out_what_the_kernel_does(way, trees, ways, size, tmp_path):
     """Cells, leaves and bounds after every step; a bound may be smaller by what rounding may take.
 
     To the fast path a cell that a box cuts costs what the whole cell does: boxes cut none where leaves count.
@@ -163,7 +183,7 @@ def test_the_fast_path_takes_out_what_the_kernel_does(trees, ways, size, tmp_pat
         room = (trees + len(configuration.acted) + 4) * Fraction(UNIT) / 2**24
         aims = targets(Prices(configuration, listed, FAR), rng, 2 * room)
         both = [
-            [kind(configuration, listed, aim) for kind in (Prices, Fast)]
+            [kind(configuration, listed, aim) for kind in (Prices, way)]
             for aim in ((next(aims) if n % 3 else FAR) for n in range(ways))
         ]
         steps = ((pair, walks(*pair, configuration, rng, pair[0].target < FAR)) for pair in both)
@@ -249,7 +269,8 @@ def test_prices_are_made_again_for_a_box_elsewhere(tmp_path):
     assert moved > 20
 
 
-def test_no_table_takes_out_a_cheap_accepted_action(tmp_path):
+@fast_ways
+def test_no_table_takes_out_a_cheap_accepted_action(way, tmp_path):
     """Whatever the prices: accepted points below the target stay, no bound is above what one costs, and of
     merged ones a cheapest stays."""
     taken = merged = dear = 0
@@ -260,7 +281,7 @@ def test_no_table_takes_out_a_cheap_accepted_action(tmp_path):
         if not accepted or len(accepted) > 4000:
             continue
         target = sorted(cost for _, cost, _ in accepted)[len(accepted) // 3] + Fraction(1, 10**9)
-        prices, fast = (kind(configuration, listed, target) for kind in (Prices, Fast))
+        prices, fast = (kind(configuration, listed, target) for kind in (Prices, way))
         dear += any(len(prices.trees[t][1]) // 2 + 1 > len(own) for t, own in enumerate(fast.ordered.leaves))
         removed = Removed()
         for _ in range(5):
@@ -330,7 +351,9 @@ def test_prices_are_read_as_they_are_written(tmp_path):
             tables = Priced([{"unit": 1.0, "mu": 0.0, "trees": []}], "here", configuration)
             count = sum(count for own in tables.numbered for _, count in own.values())
             prices = np.where(rng.random(count) < 0.7, rng.integers(-1, 3, count), 0)
-            tables.listed[0]["runs"] = listed = list(map(float, runs(prices)))
+            listed = list(map(float, runs(prices)))
+            text = " ".join(f"{one:.0f}" for one in listed)
+            tables.listed[0]["runs"] = text if rng.random() < 0.5 else listed
             found, at = tables.counted(0.0).prices, 0
             for t, own in enumerate(tables.numbered):
                 for j, (first, n) in own.items():
@@ -341,7 +364,8 @@ def test_prices_are_read_as_they_are_written(tmp_path):
                     read = np.array(found[t].get(j, same))
                     assert np.array_equal(read[given >= 0], some)
                     at += n
-            for wrong in ([*listed, -1.0 - count], [0.5], [2.0**54], [1.0] * (count + 1)):
+            texts = ["1 " * count + "1", "1  2", " 1", "1.0", "1e1", "1_0", "nan", "-", "\u0661", "9" * 17]
+            for wrong in ([*listed, -1.0 - count], [0.5], [2.0**54], [1.0] * (count + 1), 5.0, *texts):
                 tables.listed[0]["runs"] = wrong
                 with pytest.raises(Rejected, match=r"here.0.runs: .*allowed"):
                     tables.counted(0.0)

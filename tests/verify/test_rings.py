@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import verify.fast.box
 from tests.docs.sizes import code_lines
 from verify.__main__ import examine, main
 
@@ -89,10 +90,12 @@ def test_what_has_to_be_trusted_is_small(ring, most):
 
 
 @pytest.mark.parametrize(("file", "instance"), CASES, ids=lambda value: getattr(value, "name", ""))
-def test_the_kernel_alone_says_the_same(file, instance):
-    """Every certificate and every attack in the repository: one line, fast or slow."""
+def test_the_kernel_alone_says_the_same(file, instance, monkeypatch):
+    """Every certificate and attack in the repository: one line, fast or slow, trees all at once or not."""
     fast, slow = (examine(file, ROOT / instance, 60, slow=slow) for slow in (False, True))
     assert fast.line == slow.line
+    monkeypatch.setattr(verify.fast.box, "LARGE", 0)
+    assert examine(file, ROOT / instance, 60).line == slow.line
 
 
 @pytest.mark.parametrize(
@@ -116,7 +119,6 @@ def test_where_the_rings_once_differed(name, verdict):
 
 def test_slow_imports_no_fast_path(capsys, monkeypatch):
     """With ``--slow`` the fast path is not run at all."""
-    import verify.fast.box
 
     def broken(*_):
         raise AssertionError

@@ -11,6 +11,7 @@ that holds on an interval is valid. A number too large for a double gives an inf
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from itertools import chain
@@ -31,6 +32,9 @@ from verify.kernel.problem import Interval, Term
 
 MOST_COLUMNS = 600
 """Rows are dense here. A configuration with more actions and units is left to the kernel's sparse forms."""
+
+LARGE = 1000
+"""From so many leaves on, trees are bounded all at once, if numpy is installed."""
 
 ROUNDOFF = 2.0**-53
 TINY = 2.0**-960
@@ -90,7 +94,13 @@ def ordinary(numbers: Iterable[Any]) -> bool:
 def prices(configuration: Configuration, tables: Any, target: Fraction) -> KernelPrices:
     """The configuration's tables of prices; the kernel's own where the fast ones are unsuited."""
     try:
-        return Prices(configuration, tables, target)
+        found = Prices(configuration, tables, target)
+        if sum(map(len, found.ordered.leaves)) >= LARGE:
+            with suppress(ImportError, Unsuited):  # without numpy it takes longer
+                from verify.fast.arrays import Arrays
+
+                return Arrays(found)
+        return found
     except Unsuited:
         return KernelPrices(configuration, tables, target)
 

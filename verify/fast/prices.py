@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from itertools import accumulate, groupby
 from math import floor, inf
 from operator import mul
@@ -43,12 +43,21 @@ class Counted(Tables, Protocol):
     ----------
     classes
         By tree and feature, every cell's class.
+    numbered, every
+        Likewise, the number of the first of these classes in the document's count, and how many it counts;
+        and how many it counts of all.
     """
 
     classes: list[dict[int, list[int]]]
 
+    numbered: list[dict[int, Pair]]
+    every: int
+
     def counted(self, k: float) -> Any:
         """The k-th table: per class a whole number of the table's unit."""
+
+    def unspread(self, k: float) -> tuple[Any, Sequence[float] | None]:
+        """The k-th table as the file has it: without prices where they are runs, which come second."""
 
 
 class Left(NamedTuple):
@@ -115,11 +124,6 @@ class Prices(kernel.Prices):
         self._costs: dict[tuple[int, int], tuple[Fraction, Fraction]] = {}
         self.in_units: dict[Fraction, list[dict[int, Pair]]] = {}  # see Table.costs
         self.firsts = [{i: _firsts(classes) for i, classes in own.items()} for own in self.ordered.classes]
-        self.looking = [self._looking(i) for i in range(len(self.ordered.levers))]
-        self.places = [[place for _, place, _ in own] for own in self.looking]
-        self.place = [{t: (place, (1 << n) - 1) for t, place, n in own} for own in self.looking]
-        self.by_cell = [self._by_cell(i) for i in range(len(self.ordered.levers))]
-        self.everything = self._everything()
 
     def _looking(self, i: int) -> list[tuple[int, int, int]]:
         """(tree, place of the first class, number of classes) for each tree that looks at an action."""
@@ -149,7 +153,13 @@ class Prices(kernel.Prices):
             self._costs[i, cell] = self.configuration.paid(i, low, high)[0]
         return self._costs[i, cell]
 
-    def _everything(self) -> Left:
+    @cached_property
+    def everything(self) -> Any:
+        """The cells and leaves of the root."""
+        self.looking = [self._looking(i) for i in range(len(self.ordered.levers))]
+        self.places = [[place for _, place, _ in own] for own in self.looking]
+        self.place = [{t: (place, (1 << n) - 1) for t, place, n in own} for own in self.looking]
+        self.by_cell = [self._by_cell(i) for i in range(len(self.ordered.levers))]
         cells = tuple((1 << len(lever.cells)) - 1 for lever in self.ordered.levers)
         reached = tuple(self._reached(i, own) for i, own in enumerate(cells))
         ends, parts = (None,) * len(cells), (WHOLE,) * len(cells)
@@ -161,12 +171,17 @@ class Prices(kernel.Prices):
         """As :meth:`verify.kernel.prices.Prices.bound`, rounded down."""
         try:
             table, left = self._table(k), self.within_box(ends, left)
-            total = table.bound(left)
+            total: int = table.bound(left)
         except Empty:
             return inf
-        if not self._passes(self.ordered.values[own[0].value] for own in left.trees):
+        if not self._passes(iter(self.largest(left))):
             return inf
-        return total * table.grid + self.configuration.fixed
+        bound: Fraction = total * table.grid + self.configuration.fixed
+        return bound
+
+    def largest(self, left: Any) -> list[float]:
+        """The largest value of each tree's leaves that are left."""
+        return [self.ordered.values[own[0].value] for own in left.trees]
 
     def taken_out(self, k: int, ends: Sequence[Interval], left: Any) -> Any:
         """What is left below ``["t", k]``: no cells and leaves whose use raises the bound to the target."""
@@ -329,15 +344,18 @@ class Prices(kernel.Prices):
         place, every = self.place[i][t]
         return left.reached[i] >> place & every
 
-    def _table(self, k: float) -> Table:
-        self.read[k] = self.read.pop(k) if k in self.read else Table(self, self.written.counted(k))
+    def _read(self, k: float) -> Any:
+        return Table(self, self.written.counted(k))
+
+    def _table(self, k: float) -> Any:
+        self.read[k] = self.read.pop(k) if k in self.read else self._read(k)
         if len(self.read) > KEPT:
             del self.read[next(iter(self.read))]
         if self.latest is not self.read[k]:
             self.latest, self.paid = self.read[k], {}
         return self.read[k]
 
-    def within_box(self, ends: Sequence[Interval], before: Any) -> Left:
+    def within_box(self, ends: Sequence[Interval], before: Any) -> Any:
         """What is left in a box, of what was left ``before`` (empty at the root: everything)."""
         left: Left = before or self.everything
         inside, parts = list(left.cells), list(left.parts)
@@ -391,30 +409,23 @@ def _firsts(classes: Sequence[int]) -> list[int]:
     return [bisect_left(classes, k) for k in range(classes[-1] + 2)]
 
 
-class Table:
-    """One table of prices.
+class Header:
+    """What a table has besides prices.
 
     Attributes
     ----------
     grid
         The grid unit, in units of the cost.
-    paid
-        Per tree and action, the price of each class, in units of prices.
-    taken
-        Per action and cell, the prices that all trees pay for it.
-    rest, costs
-        Per action and cell, once computed: the cost less these prices, with ``nu`` where it counts; the cost,
-        and whether it is above 0.
     nu
         What an action that costs anything costs more.
+    start
+        What bounds start from: what the score must reach, less ``nu`` for every action that there may be.
     rates
         Per part of the ensemble, what a unit of its score is worth, in grid units.
-    paying
-        The trees that pay any prices.
     """
 
     def __init__(self, prices: Prices, given: Any) -> None:
-        self.prices, view = prices, prices.ordered
+        self.prices = prices
         at = {j: i for i, j in enumerate(prices.actions)}
         if given.unit <= 0 or any(
             len(own) != len(prices.firsts[t][at[j]]) - 1
@@ -423,8 +434,47 @@ class Table:
         ):
             raise Rejected("a fault of verify/files: prices not one per class, or no unit above 0")
         self.grid: Fraction = given.unit / 2**FINER
-        self.shares = multipliers("shares", given.shares, len(view.levers), most=1)
+        self.shares = multipliers("shares", given.shares, len(prices.actions), most=1)
         rates = multipliers("mu times weights", given.rates, len(prices.goals))
+        self.nu, most = given.nu << FINER, prices.configuration.problem.most
+        demanded = sum(map(mul, rates, prices.goals)) / self.grid
+        self.start: int = floor(demanded) - (self.nu and self.nu * int(most))
+        self.rates: list[Fraction] = [mu / self.grid / 2**prices.digits for mu in rates]
+
+    def worth(self, part: int, value: int) -> int:
+        """What a sum of leaves' values, as a whole number, adds to the bound."""
+        rate = self.rates[part]
+        return -value * rate.numerator // rate.denominator
+
+    def cost(self, i: int, c: int, box: Interval) -> Pair:
+        """The least cost over the part of a cell that is in a box, its share of the maximum included, and
+        whether any of it is above 0."""
+        cost, most = self.prices.cost(i, c, box)
+        if self.shares[i] and most:
+            cost += self.shares[i] * most
+        whole = cost.numerator * self.grid.denominator // (cost.denominator * self.grid.numerator)
+        return whole, bool(cost or most)
+
+
+class Table(Header):
+    """One table of prices.
+
+    Attributes
+    ----------
+    paid
+        Per tree and action, the price of each class, in units of prices.
+    taken
+        Per action and cell, the prices that all trees pay for it.
+    rest, costs
+        Per action and cell, once computed: the cost less these prices, with ``nu`` where it counts; the cost,
+        and whether it is above 0.
+    paying
+        The trees that pay any prices.
+    """
+
+    def __init__(self, prices: Prices, given: Any) -> None:
+        super().__init__(prices, given)
+        at, view = {j: i for i, j in enumerate(prices.actions)}, prices.ordered
         self.paid = [{at[j]: list(map(int, own)) for j, own in tree.items()} for tree in given.prices]
         steps = [[0] * len(lever.cells) for lever in view.levers]
         for firsts, paid in zip(prices.firsts, self.paid, strict=True):
@@ -437,10 +487,6 @@ class Table:
         self.rest: list[dict[int, int]] = [{} for _ in view.levers]
         fresh: list[dict[int, Pair]] = [{} for _ in view.levers]
         self.costs = prices.in_units.setdefault(self.grid, fresh) if not any(self.shares) else fresh
-        self.nu, most = given.nu << FINER, prices.configuration.problem.most
-        demanded = sum(map(mul, rates, prices.goals)) / self.grid
-        self.start: int = floor(demanded) - (self.nu and self.nu * int(most))
-        self.rates: list[Fraction] = [mu / self.grid / 2**prices.digits for mu in rates]
         self.paying = [t for t, paid in enumerate(self.paid) if paid]
 
     def bound(self, left: Left) -> int:
@@ -490,11 +536,6 @@ class Table:
                 settled[self.prices.trees[t][0]] -= self.prices.whole_values[left.trees[t][0].value]
         return trees, sum(map(self.worth, range(len(settled)), settled))
 
-    def worth(self, part: int, value: int) -> int:
-        """What a sum of leaves' values, as a whole number, adds to the bound."""
-        rate = self.rates[part]
-        return -value * rate.numerator // rate.denominator
-
     def _left_over(self, i: int, left: Left) -> list[int]:
         """For each cell of an action, its least cost less what all trees pay for it."""
         rest, inside, own = self.rest[i], listed(left.cells[i]), self.prices.ordered.levers[i].cells
@@ -502,25 +543,16 @@ class Table:
         for c in inside:
             if c not in rest:
                 if c not in self.costs[i]:
-                    self.costs[i][c] = self._cost(i, c, own[c])
+                    self.costs[i][c] = self.cost(i, c, own[c])
                 cost, counts = self.costs[i][c]
                 rest[c] = cost + self.nu * counts - (self.taken[i][c] << FINER)
             found.append(rest[c])
         for place in (0, -1) if left.parts[i] else ():  # only these may be in the box in part
             c, box = inside[place], left.ends[i]
             assert box is not None
-            cost, counts = self._cost(i, c, box)
+            cost, counts = self.cost(i, c, box)
             found[place] = cost + self.nu * counts - (self.taken[i][c] << FINER)
         return found
-
-    def _cost(self, i: int, c: int, box: Interval) -> Pair:
-        """The least cost over the part of a cell that is in a box, its share of the maximum included, and
-        whether any of it is above 0."""
-        cost, most = self.prices.cost(i, c, box)
-        if self.shares[i] and most:
-            cost += self.shares[i] * most
-        whole = cost.numerator * self.grid.denominator // (cost.denominator * self.grid.numerator)
-        return whole, bool(cost or most)
 
 
 class Payments:

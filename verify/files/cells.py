@@ -18,7 +18,7 @@ from itertools import accumulate, chain, islice, pairwise, repeat
 from typing import Any, NamedTuple
 
 from verify.files.features import WHOLE
-from verify.files.shapes import Reading, conform, not_negative, placed, positive, refuse
+from verify.files.shapes import Reading, anything, conform, not_negative, placed, positive, refuse
 from verify.kernel import checks
 from verify.kernel.certificate import Read
 from verify.kernel.checks import Rejected
@@ -38,13 +38,16 @@ Classes = MutableSequence[int]
 
 def _some(value: Any, where: str) -> bool:
     """Whether some price is not 0; reject prices that are not whole numbers of at most 2^53 in size."""
-    for price in conform(value, list, where):
-        if type(price) is not float or not price.is_integer() or abs(price) > LARGEST_PRICE:
-            refuse(where, price, "as a price a whole number of at most 2^53 in size")
-    return any(value)
+    given = conform(value, list, where)
+    whole = {*map(type, given)} <= {float} and all(map(float.is_integer, given))
+    if not whole or max(given, default=0.0) > LARGEST_PRICE or min(given, default=0.0) < -LARGEST_PRICE:
+        for price in given:
+            if type(price) is not float or not price.is_integer() or abs(price) > LARGEST_PRICE:
+                refuse(where, price, "as a price a whole number of at most 2^53 in size")
+    return any(given)
 
 
-SOME = {"weights?": [float], "shares?": [float], "nu?": not_negative, "steps?": bool, "runs?": [float]}
+SOME = {"weights?": [float], "shares?": [float], "nu?": not_negative, "steps?": bool, "runs?": anything}
 TABLE = {"unit": positive, "mu": float, "trees": list, **SOME}
 
 
@@ -110,7 +113,7 @@ class Priced:
         """
         part = copy(self)
         part.box = list(box)
-        for name in ("cells", "_worked_out"):
+        for name in ("cells", "every", "_worked_out"):
             vars(part).pop(name, None)
         return part
 
@@ -128,6 +131,11 @@ class Priced:
     def numbered(self) -> list[dict[int, tuple[int, int]]]:
         """See above."""
         return self._worked_out[1]
+
+    @cached_property
+    def every(self) -> int:
+        """How many classes the document counts."""
+        return sum(count for own in self.numbered for _, count in own.values())
 
     @cached_property
     def _worked_out(self) -> tuple[list[dict[int, Classes]], list[dict[int, tuple[int, int]]]]:
@@ -152,25 +160,34 @@ class Priced:
         return Table(shares, rates, unit * nu, found)
 
     def counted(self, k: float) -> Counted:
-        """The k-th table as the file has it, once the number of trees, actions and classes is checked."""
+        """The k-th table, with a price for every class."""
+        found, runs = self.unspread(k)
+        return found if runs is None else found._replace(prices=self._run(runs))
+
+    def unspread(self, k: float) -> tuple[Counted, Sequence[float] | None]:
+        """The k-th table as the file has it, once the number of trees, actions and classes is checked.
+
+        Where prices are runs over all classes, these come second, and the table has none.
+        """
         where = f"{self.where}.{checks.index(k, len(self.listed))}"
         given, parts = conform(self.listed[int(k)], TABLE, where), len(self.forests)
         weights = given["weights"] or []
         if len(weights) != (parts if parts > 1 else 0):
             raise Rejected(f"{where}.weights: got {len(weights)}; allowed: one per sum, if there are several")
-        if given["runs"] is None:
+        prices, runs = list[dict[int, list[float]]](), given["runs"]
+        if runs is None:
             prices = self._listed(given, where)
         elif given["trees"]:
             raise Rejected(f"{where}.trees: allowed beside runs: []")
         else:
-            prices = self._run(given["runs"], f"{where}.runs")
+            runs = in_a_row(runs, self.every, f"{where}.runs")
         numbers = [given["mu"], *(weights or [1.0])]
         mu, *each = checks.multipliers(f"{where}, mu and weights", numbers, len(numbers))
         rates = [mu * weight for weight in each]
         _some([nu := given["nu"] or 0.0], f"{where}.nu")
         if nu and self.most == math.inf:
             raise Rejected(f"{where}.nu: allowed: only where a condition limits the number of actions")
-        return Counted(Fraction(given["unit"]), given["shares"], rates, int(nu), prices)
+        return Counted(Fraction(given["unit"]), given["shares"], rates, int(nu), prices), runs
 
     def _listed(self, given: dict[str, Any], where: str) -> list[dict[int, list[float]]]:
         """The prices of classes from a list for each tree and action."""
@@ -186,14 +203,10 @@ class Priced:
                     prices[t][j] = own[first : first + self.classes[t][j][-1] + 1]
         return prices
 
-    def _run(self, runs: list[float], where: str) -> list[dict[int, list[float]]]:
+    def _run(self, runs: Sequence[float]) -> list[dict[int, list[float]]]:
         """The prices of classes from one list for all of them."""
-        _some(runs, where)
-        times = [int(max(1.0, -one)) for one in runs]
+        times = (int(max(1.0, -one)) for one in runs)
         held = accumulate(runs, lambda price, one: price if one < 0 else one, initial=0.0)
-        given, every = sum(times), sum(count for own in self.numbered for _, count in own.values())
-        if given > every:
-            raise Rejected(f"{where}: {given} prices; allowed: at most {every}, one per class")
         each = chain.from_iterable(map(repeat, islice(held, 1, None), times))
         each = chain(each, repeat(next((one for one in reversed(runs) if one >= 0), 0.0)))
         prices: list[dict[int, list[float]]] = [{} for _ in self.classes]
@@ -206,6 +219,26 @@ class Priced:
                 if len({*found}) > 1:  # one price for all would cancel
                     prices[t][j] = found
         return prices
+
+
+def in_a_row(given: Any, most: int, where: str) -> list[float]:
+    """Prices in a row, from a list, or from text with a space between two; -n stands for n of them."""
+    found: list[float] = given
+    allowed = f"at most {most}, one per class"
+    if isinstance(given, str):
+        if given and given.count(" ") >= most:
+            raise Rejected(f"{where}: {given.count(' ') + 1} numbers; allowed: {allowed}")
+        try:
+            found = list(map(float, given.split(" "))) if given else []
+        except ValueError:
+            found = []
+        if given.strip("-0123456789 ") or (given and not found):
+            refuse(where, given, "whole numbers, a space between two")
+    _some(found, where)
+    again = [one for one in found if one < 0]
+    if (stated := len(found) - len(again) - sum(again)) > most:
+        raise Rejected(f"{where}: {stated:.0f} prices; allowed: {allowed}")
+    return found
 
 
 def filled(listed: Any, count: int, where: str) -> dict[int, list[Any]]:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from verify.files.shapes import conform, refuse
 from verify.kernel.checks import Rejected
 
-LARGEST_FILE = 32 * 2**20
+LARGEST_FILE = 64 * 2**20
 MOST_ROOM = 2_200_000
 """The most that JSON text may ask for, in units of up to 60 bytes of memory: 1 for a comma, 2 for a list, 4
 for an object, and 1 for 8 bytes of text that is not all ASCII (a character may then take 4 bytes)."""

@@ -1,0 +1,542 @@
+"""The bounds of :class:`verify.fast.prices.Prices` for all leaves of all trees at once, with numpy.
+
+Only large ensembles are bounded so, and only where numpy is installed. Cells, classes, leaves and bounds are
+the same. All amounts are whole numbers: of 64 bits where sums of them cannot overflow, else Python's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from math import floor, inf
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verify.fast.cells import WHOLE, Leaf, Unsuited, listed
+from verify.fast.prices import FINER, Header, Prices
+from verify.kernel.checks import Clock, Empty
+from verify.kernel.problem import Interval
+
+Numbers = NDArray[Any]
+"""Whole numbers: places, or amounts as int64 or Python's own."""
+
+MOST_BITS = 58
+"""The most binary digits of amounts in 64 bits: sums of some of them have 64, too."""
+
+MOST_AMOUNTS = 2**24
+"""The most amounts of one kind at a time; where there are more, trees are bounded one by one."""
+
+
+class Leaves(NamedTuple):
+    """Leaves that are left, tree by tree, the largest value first; what they test; and runs of classes.
+
+    An action from all of whose cells that are left a leaf is reached is not among what it tests.
+
+    Attributes
+    ----------
+    number
+        Per leaf, its place among all leaves.
+    leaf, slot
+        Per test, the leaf's place here, and the slot: a tree with an action that it looks at.
+    test, first, behind
+        Per run of classes from which the leaf is reached, the test's place here, and the places, among the
+        classes that are left, of the first one and of the one behind the run. A test of a feature with a
+        table may have several runs, others have one.
+    """
+
+    number: Numbers
+    leaf: Numbers
+    slot: Numbers
+    test: Numbers
+    first: Numbers
+    behind: Numbers
+
+    def kept(self, leaves: Numbers, tests: Numbers, classes: Numbers) -> Leaves:
+        """These leaves without some leaves, tests and classes; all are given as booleans."""
+        own = np.flatnonzero(tests & leaves.take(self.leaf))
+        before = np.append(0, np.cumsum(classes))  # how many classes are left before each
+        first, behind = before.take(self.first), before.take(self.behind)
+        place = np.full(len(tests), -1)
+        place[own] = np.arange(len(own))
+        test = place.take(self.test)
+        runs = np.flatnonzero((test >= 0) & (first < behind))
+        return Leaves(
+            self.number[leaves],
+            (np.cumsum(leaves) - 1).take(self.leaf.take(own)),
+            self.slot.take(own),
+            test.take(runs),
+            first.take(runs),
+            behind.take(runs),
+        )
+
+    def only(self, leaves: Numbers) -> Leaves:
+        """Some of these leaves, given as booleans."""
+        every = np.ones(int(self.behind.max(initial=0)), dtype=bool)
+        return self if leaves.all() else self.kept(leaves, leaves.take(self.leaf), every)
+
+    def least(self, each: Numbers) -> Numbers:
+        """Per test, the least of its runs' amounts."""
+        if len(self.test) == len(self.slot):
+            return each
+        return np.minimum.reduceat(each, np.searchsorted(self.test, np.arange(len(self.slot))))
+
+    def sums(self, each: Numbers) -> Numbers:
+        """Per leaf, the sum of its tests' amounts."""
+        found = np.zeros(len(self.number), each.dtype)
+        np.add.at(found, self.leaf, each)
+        return found
+
+
+class Left(NamedTuple):
+    """As :class:`verify.fast.prices.Left`, with all trees' leaves in one.
+
+    Attributes
+    ----------
+    alive
+        The numbers of the cells that are left.
+    classes, slots
+        The classes of these cells, and of each slot the place of its first one.
+    """
+
+    cells: tuple[int, ...]
+    alive: Numbers
+    classes: Numbers
+    slots: Numbers
+    leaves: Leaves
+    ends: tuple[Interval | None, ...]
+    parts: tuple[Mapping[int, int], ...]
+
+
+class Terms(NamedTuple):
+    """The terms of a bound, in grid units.
+
+    Attributes
+    ----------
+    total
+        Their sum.
+    axis, rest
+        Of each cell that is left, its action, and its cost less what all trees pay for it.
+    least
+        Per action, the least of these.
+    price
+        Of each class that is left, its price.
+    free
+        Per slot, the smallest price of a class that is left.
+    more
+        Per test, what is paid above that.
+    energy
+        Per leaf, what the tree pays for it above ``free``, less what its value is worth.
+    best, starts
+        Per tree, the smallest energy, and the place of its first leaf.
+    """
+
+    total: int
+    axis: Numbers
+    rest: Numbers
+    least: Numbers
+    price: Numbers
+    free: Numbers
+    more: Numbers
+    energy: Numbers
+    best: Numbers
+    starts: Numbers
+
+
+class Arrays(Prices):
+    """As :class:`verify.fast.prices.Prices`. Cells and classes are numbered through all actions and slots.
+
+    Attributes
+    ----------
+    sizes, cell_from
+        How many cells each action has; the first cell of each, and how many there are of all.
+    tree, axis, local
+        Of each slot, its tree and action, and its place among the tree's slots.
+    slot_from, slot_of
+        The first class of each slot, and how many there are of all; the slot of each class.
+    first_cell, behind_cell, in_file
+        Of each class, its first cell and the one behind it, and its place among all that the file counts.
+    values, of_tree, nodes
+        Of each leaf, its value's place in :attr:`Ordered.values`, its tree, and its node's number there.
+    part, extremes
+        The part of each tree; the least and the greatest value.
+    charges, dear
+        Of each cell, its least cost in the budget's units, at most ``dear``, which is more than may be paid.
+    rank, dearest
+        Of each cell, its place among its action's cells by cost; the most that one costs.
+    costs
+        See :attr:`Table.costs`.
+    """
+
+    def __init__(self, found: Prices) -> None:
+        vars(self).update(vars(found))  # what has been worked out
+        slots = [(t, i) for t, own in enumerate(self.firsts) for i in own]
+        leaves = [(t, leaf) for t, own in enumerate(self.ordered.leaves) for leaf in own]
+        widest = max(map(len, self.firsts), default=0)
+        if not slots or not leaves or max(len(leaves) * widest, self.written.every) > MOST_AMOUNTS:
+            raise Unsuited
+        self.sizes = [len(lever.cells) for lever in self.ordered.levers]
+        self.cell_from = np.cumsum([0, *self.sizes])
+        self._number_slots(slots)
+        self._note_costs()
+        self.values = np.array([leaf.value for _, leaf in leaves], dtype=np.int64)
+        self.of_tree = np.array([t for t, _ in leaves], dtype=np.int64)
+        self.nodes = np.array([leaf.node for _, leaf in leaves], dtype=np.int64)
+        self.part = np.array([part for part, _ in self.trees], dtype=np.int64)
+        self.extremes = [min(self.whole_values), max(self.whole_values)]
+        everything = self._everything(slots, leaves)
+        self.everything = self.cut(everything, everything.cells)
+
+    def _number_slots(self, slots: Sequence[tuple[int, int]]) -> None:
+        self.tree, self.axis = np.array(slots, dtype=np.int64).reshape(-1, 2).T
+        counts = [len(self.firsts[t][i]) - 1 for t, i in slots]
+        self.slot_from = np.cumsum([0, *counts])
+        self.slot_of = np.repeat(np.arange(len(slots)), counts)
+        firsts = [self.cell_from[i] + np.array(self.firsts[t][i][:-1], dtype=np.int64) for t, i in slots]
+        self.first_cell = np.concatenate(firsts)
+        self.behind_cell = np.append(self.first_cell[1:], 0)
+        self.behind_cell[self.slot_from[1:] - 1] = self.cell_from[self.axis + 1]
+        self.local = np.arange(len(slots)) - np.searchsorted(self.tree, self.tree)
+        self.in_file = self._in_file(slots)
+
+    def _note_costs(self) -> None:
+        self.dear = max(0, self.ordered.budget.most) + 1
+        each = chain.from_iterable(self.ordered.budget.costs)
+        self.charges = np.array([min(cost, self.dear) for cost in each], dtype=np.int64)
+        self.rank = np.concatenate([self._ranks(i, range(size)) for i, size in enumerate(self.sizes)])
+        whole = (self.configuration.paid(i, *own) for i, own in enumerate(self.tables.box))
+        self.dearest = max(sum(most) for _, most in whole)
+        self.costs: dict[Any, Any] = {}
+
+    def _everything(self, slots: Sequence[tuple[int, int]], leaves: Sequence[tuple[int, Leaf]]) -> Left:
+        """All cells and leaves; these are given with their trees."""
+        place = {slot: s for s, slot in enumerate(slots)}
+        tests, runs = list[tuple[int, int]](), list[tuple[int, int, int]]()
+        for n, (t, leaf) in enumerate(leaves):
+            Clock.look()
+            for i, mask in leaf.tested:
+                s = place[t, i]
+                first = int(self.slot_from[s])
+                runs += [(len(tests), first + a, first + b) for a, b in _runs(mask)]
+                tests.append((n, s))
+        columns = [*np.array(tests, dtype=np.int64).reshape(-1, 2).T]
+        columns += [*np.array(runs, dtype=np.int64).reshape(-1, 3).T]
+        own = Leaves(np.arange(len(leaves)), *columns)
+        cells = tuple((1 << size) - 1 for size in self.sizes)
+        every, classes = np.arange(len(self.charges)), np.arange(len(self.slot_of))
+        ends, parts = (None,) * len(cells), (WHOLE,) * len(cells)
+        return Left(cells, every, classes, self.slot_from[:-1], own, ends, parts)
+
+    def _in_file(self, slots: Sequence[tuple[int, int]]) -> Numbers:
+        """The place of each class among all classes that the file counts."""
+        first, at = dict[tuple[int, int], int](), 0
+        for t, own in enumerate(self.written.numbered):
+            for j, (start, count) in own.items():
+                first[t, j], at = at + start, at + count
+        each = (first[t, self.actions[i]] + np.arange(len(self.firsts[t][i]) - 1) for t, i in slots)
+        return np.concatenate([*each])
+
+    def _ranks(self, i: int, cells: Sequence[int], box: Any = (-inf, inf)) -> Numbers:
+        """The places of some cells of an action, by their cost in a box."""
+        order = sorted(range(len(cells)), key=lambda n: (self.cost(i, cells[n], box), cells[n]))
+        found = np.empty(len(cells), dtype=np.int64)
+        found[order] = np.arange(len(cells))
+        return found
+
+    def _numbers(self, cells: Sequence[int]) -> Numbers:
+        """The numbers of cells, which are given as bits per action."""
+        flags = []
+        for own, count in zip(cells, self.sizes, strict=True):
+            some = np.frombuffer(own.to_bytes(count + 7 >> 3, "little"), dtype=np.uint8)
+            flags.append(np.unpackbits(some, count=count, bitorder="little"))
+        return np.flatnonzero(np.concatenate(flags))
+
+    def largest(self, left: Any) -> list[float]:
+        """As that of the other path."""
+        first = self.values[left.leaves.number[self.starts(left.leaves)]]
+        return [self.ordered.values[value] for value in first.tolist()]
+
+    def starts(self, leaves: Leaves) -> Numbers:
+        """The place of each tree's first leaf."""
+        own = self.of_tree[leaves.number]
+        found = np.searchsorted(own, np.arange(len(self.trees)))
+        if not len(own) or found[-1] == len(own) or (own[found] != np.arange(len(self.trees))).any():
+            raise Empty
+        return found
+
+    def cut(self, left: Any, cells: tuple[int, ...], leaves: Any = None) -> Any:
+        """What is left if only these cells are, and of the leaves only these, given as booleans."""
+        Clock.look()
+        budget, own = self.ordered.budget, left.leaves
+        paid, alive = np.full(len(self.charges), self.dear), self._numbers(cells)
+        paid[alive] = self.charges[alive]
+        for i, parts in enumerate(left.parts):
+            for c in parts.keys() & set(listed(cells[i])):
+                paid[self.cell_from[i] + c] = min(parts[c], self.dear)
+        least = np.minimum.reduceat(paid, self.cell_from[:-1])
+        room = budget.most - int(least.sum())
+        if room <= 0 or not all(cells):
+            return left._replace(cells=(0,) * len(cells))
+        count = np.zeros(len(paid) + 1, dtype=np.int64)
+        count[alive + 1] = 1
+        count = np.cumsum(count)
+        first, behind = self.run(left)
+        reached = count.take(behind) - count.take(first)
+        if len(own.test) > len(own.slot):
+            reached = np.bincount(own.test, reached)
+        axis = self.axis.take(own.slot)
+        more = own.least(least_among(paid, first, behind)) - least.take(axis)
+        kept = own.sums(more) < room
+        kept[own.leaf[reached == 0]] = False
+        if leaves is not None:
+            kept &= leaves
+        every = count[self.cell_from[1:]] - count[self.cell_from[:-1]]
+        before, after = (count.take(of.take(left.classes)) for of in (self.first_cell, self.behind_cell))
+        stay = before < after
+        classes, few = left.classes[stay], own.kept(kept, reached < every.take(axis), stay)
+        slots = np.searchsorted(self.slot_of.take(classes), np.arange(len(self.tree)))
+        return left._replace(cells=cells, alive=alive, classes=classes, slots=slots, leaves=few)
+
+    def run(self, left: Any) -> tuple[Numbers, Numbers]:
+        """The first cell of each run of classes, and the one behind it."""
+        first, last = left.classes.take(left.leaves.first), left.classes.take(left.leaves.behind - 1)
+        return self.first_cell.take(first), self.behind_cell.take(last)
+
+    def merged(self, ends: Sequence[Interval], left: Any) -> Any:
+        """As that of the other path."""
+        try:
+            left = self.within_box(ends, left)
+        except Empty:
+            return left
+        own = left.leaves
+        axis = self.axis[own.slot][own.test]
+        first, behind = self.run(left)
+        number = (own.number[own.leaf[own.test]] + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        steps = np.zeros(int(self.cell_from[-1]) + 1, dtype=np.uint64)
+        border = np.zeros(len(steps), dtype=np.int64)
+        np.add.at(steps, first, number)
+        np.subtract.at(steps, behind, number)
+        border[first] = border[behind] = 1
+        sums, runs = np.cumsum(steps), np.cumsum(border)
+        kept = []
+        for i, cells in enumerate(left.cells):
+            inside = np.array(listed(cells), dtype=np.int64)
+            if left.parts[i]:
+                rank = self._ranks(i, inside.tolist(), ends[i])
+            else:
+                rank = self.rank[self.cell_from[i] + inside]
+            at = self.cell_from[i] + inside
+            order = np.lexsort((rank, runs[at]))  # the cheapest of each run comes first
+            best = order[np.flatnonzero(np.diff(runs[at][order], prepend=-1))]
+            best = best[np.argsort(rank[best])]
+            mine = axis == i
+            covers = own.test[mine], first[mine], behind[mine]
+            stand: dict[int, list[int]] = {}  # by sum, cells that stand for others, from the cheapest on
+            for n, total in zip(at[best].tolist(), sums[at[best]].tolist(), strict=True):
+                others = stand.setdefault(total, [])
+                if not any(_alike(n, other, *covers) for other in others):
+                    others.append(n)
+            kept.append(sum(1 << n - int(self.cell_from[i]) for some in stand.values() for n in some))
+        return self.cut(left, tuple(kept))
+
+    def _read(self, k: float) -> Any:
+        return Table(self, k)
+
+
+def _alike(a: int, b: int, test: Numbers, first: Numbers, behind: Numbers) -> bool:
+    """Whether two cells of an action lead to the same leaves, given the runs of cells of what leaves test."""
+    one, other = ((first <= c) & (c < behind) for c in (a, b))
+    return np.array_equal(test[one], test[other])
+
+
+def _runs(mask: int) -> list[tuple[int, int]]:
+    """The runs of a whole number's bits, as (first place, place behind)."""
+    found, at = [], 0
+    while mask:
+        skipped = (mask & -mask).bit_length() - 1
+        mask >>= skipped
+        long = (~mask & mask + 1).bit_length() - 1
+        found.append((at + skipped, at + skipped + long))
+        mask, at = mask >> long, at + skipped + long
+    return found
+
+
+def least_among(numbers: Numbers, first: Numbers, behind: Numbers) -> Numbers:
+    """The least of some numbers from one place to another, for each of some runs, none of which is empty.
+
+    (By a sparse table: the least of 1, 2, 4, ... numbers from each place on.)
+    """
+    level, levels = _level(behind - first), [numbers]
+    for k in range(int(level.max(initial=0))):
+        half, above = 1 << k, levels[-1].copy()
+        above[:-half] = np.minimum(levels[-1][:-half], levels[-1][half:])
+        levels.append(above)
+    flat, row = np.concatenate(levels), level * len(numbers)
+    least: Numbers = np.minimum(flat.take(row + first), flat.take(row + behind - (1 << level)))
+    return least
+
+
+def _level(lengths: Numbers) -> Numbers:
+    """The largest power of 2 that is at most each length, as its exponent."""
+    return np.frexp(lengths.astype(np.float64))[1].astype(np.int64) - 1
+
+
+class Table(Header):
+    """As :class:`verify.fast.prices.Table`.
+
+    Attributes
+    ----------
+    whole, most
+        The type of amounts; and one that is more than all of them.
+    price
+        Of each class, in grid units.
+    taken
+        Of each cell, the prices that all trees pay for it.
+    costs
+        Of each cell, once computed: its cost, whether it is above 0, and that it is computed.
+    energies
+        Per part and value of leaves, once computed: less what the value is worth; and that it is computed.
+    """
+
+    def __init__(self, prices: Arrays, k: float) -> None:
+        given, runs = prices.written.unspread(k)
+        super().__init__(prices, given)
+        self.arrays = prices
+        paid = self._listed(given.prices) if runs is None else self._spread(runs)
+        slots = np.maximum.reduceat(np.abs(paid), prices.slot_from[:-1]).astype(np.float64)
+        sums = [np.bincount(of, slots).max() for of in (prices.axis, prices.tree)]
+        values = [abs(self.worth(part, v)) for part in range(len(self.rates)) for v in prices.extremes]
+        need = abs(floor((prices.target - prices.configuration.fixed) / self.grid))
+        amounts = [int(max(sums)) << FINER, self.nu, *values, floor(prices.dearest / self.grid)]
+        bits = max(max(amounts).bit_length(), need.bit_length() + len(prices.trees).bit_length())
+        self.whole: Any = np.int64 if bits <= MOST_BITS else object
+        self.most = 1 << MOST_BITS + 4 if self.whole is np.int64 else 1 << bits + 64
+        self.price = paid.astype(self.whole) * (1 << FINER)
+        self.taken = self._along(self.price, np.arange(len(paid)), prices.slot_from[:-1])
+        cells, shape = int(prices.cell_from[-1]), (len(self.rates), len(prices.ordered.values))
+        fresh = np.zeros(cells, self.whole), np.zeros(cells, self.whole), np.zeros(cells, bool)
+        key = self.grid, self.whole
+        self.costs = fresh if any(self.shares) else prices.costs.setdefault(key, fresh)
+        self.energies = np.zeros(shape, self.whole), np.zeros(shape, bool)
+
+    def _listed(self, given: Sequence[Mapping[int, Sequence[float]]]) -> Numbers:
+        """The price of each class, from a list per tree and action."""
+        found, prices = np.zeros(int(self.arrays.slot_from[-1]), dtype=np.int64), self.arrays
+        for s, (t, i) in enumerate(zip(prices.tree.tolist(), prices.axis.tolist(), strict=True)):
+            if (own := given[t].get(prices.actions[i])) is not None:
+                found[prices.slot_from[s] : prices.slot_from[s + 1]] = own
+        return found
+
+    def _spread(self, runs: Sequence[float]) -> Numbers:
+        """The price of each class, from the runs of all classes of the file."""
+        given = np.array([0.0, *runs])
+        at = np.maximum.accumulate(np.where(given >= 0, np.arange(len(given)), 0))
+        times = np.maximum(1, -given).astype(np.int64)
+        each = np.repeat(given[at].astype(np.int64), times)  # one more in front
+        found: Numbers = each[np.minimum(self.arrays.in_file + 1, len(each) - 1)]
+        return found
+
+    def _along(self, each: Numbers, classes: Numbers, slots: Numbers) -> Numbers:
+        """Per cell of these classes, the sum over all trees of what the cell's class has."""
+        prices, before = self.arrays, np.roll(each, 1)
+        before[slots] = 0
+        step = np.zeros(int(prices.cell_from[-1]), each.dtype)
+        np.add.at(step, prices.first_cell[classes], each - before)
+        sums: Numbers = np.cumsum(np.append(0, step), dtype=each.dtype)
+        found: Numbers = sums[1:] - np.repeat(sums[prices.cell_from[:-1]], prices.sizes)
+        return found
+
+    def bound(self, left: Any) -> int:
+        """As that of the other path."""
+        return self._terms(left).total
+
+    def taken_out(self, left: Any, need: int) -> Any:
+        """As that of the other path."""
+        terms, prices, leaves = self._terms(left), self.arrays, left.leaves
+        room, trees = need - terms.total, prices.of_tree[leaves.number]
+        cap = (1 << MOST_BITS) // len(prices.trees) if self.whole is np.int64 else self.most
+        slot = prices.slot_of[left.classes]
+        lowest = np.minimum(self._tested(terms, left), self._others(terms, leaves)[slot])
+        rise = np.minimum(lowest + terms.price - (terms.best[prices.tree] + terms.free)[slot], cap)
+        more = self._along(rise, left.classes, left.slots)[left.alive]
+        kept = terms.rest + more - terms.least[terms.axis] < room
+        if room > cap:  # else what rises by that is out
+            dead = (lowest >= self.most).astype(np.int64)
+            kept &= self._along(dead, left.classes, left.slots)[left.alive] == 0
+        flags = np.zeros(int(prices.cell_from[-1]), dtype=bool)
+        flags[left.alive] = kept
+        cells = (np.packbits(own, bitorder="little") for own in np.split(flags, prices.cell_from[1:-1]))
+        kept_cells = tuple(int.from_bytes(own.tobytes(), "little") for own in cells)
+        below = terms.energy - terms.best[trees] < room
+        if kept_cells == left.cells:
+            return left._replace(leaves=leaves.only(below))
+        return prices.cut(left, kept_cells, below)
+
+    def _tested(self, terms: Terms, left: Left) -> Numbers:
+        """Per class, the least of the energies of leaves that test its action and are reached from it,
+        without what they pay for the action."""
+        leaves, count = left.leaves, len(left.classes)
+        each = (terms.energy[leaves.leaf] - terms.more)[leaves.test]
+        level = _level(leaves.behind - leaves.first)
+        levels = int(level.max(initial=0)) + 1
+        found = np.full(levels * count, self.most, dtype=self.whole)
+        np.minimum.at(found, level * count + leaves.first, each)
+        np.minimum.at(found, level * count + leaves.behind - (1 << level), each)
+        for k in range(levels - 1, 0, -1):
+            half, above, below = 1 << k - 1, found[k * count :][:count], found[(k - 1) * count :][:count]
+            np.minimum(below, above, out=below)
+            np.minimum(below[half:], above[:-half], out=below[half:])
+        return found[:count]
+
+    def _others(self, terms: Terms, leaves: Leaves) -> Numbers:
+        """Per slot, the least energy of the tree's leaves that do not test the action."""
+        local = self.arrays.local
+        each = np.repeat(terms.energy[:, None], int(local.max()) + 1, axis=1)
+        each[leaves.leaf, local[leaves.slot]] = self.most
+        least: Numbers = np.minimum.reduceat(each, terms.starts, axis=0)[self.arrays.tree, local]
+        return least
+
+    def _terms(self, left: Any) -> Terms:
+        """What the bound is the sum of."""
+        Clock.look()
+        prices, leaves = self.arrays, left.leaves
+        starts, sizes = prices.starts(leaves), [own.bit_count() for own in left.cells]
+        rest = self._left_over(left, sizes)
+        least = np.minimum.reduceat(rest, np.cumsum([0, *sizes[:-1]]))
+        price = self.price[left.classes]
+        free = np.minimum.reduceat(price, left.slots)
+        lowest = least_among(price, leaves.first, leaves.behind)
+        more = leaves.least(lowest) - free[leaves.slot]
+        energy = self._energies(leaves) + leaves.sums(more)
+        best = np.minimum.reduceat(energy, starts)
+        total = self.start + sum(chain(least.tolist(), free.tolist(), best.tolist()))
+        axis = np.repeat(np.arange(len(sizes)), sizes)
+        return Terms(total, axis, rest, least, price, free, more, energy, best, starts)
+
+    def _left_over(self, left: Any, sizes: Sequence[int]) -> Numbers:
+        """For each cell that is left, its least cost less what all trees pay for it."""
+        (costs, counts, known), alive = self.costs, left.alive
+        levers, first = self.prices.ordered.levers, self.arrays.cell_from
+        for n in alive[~known[alive]].tolist():
+            i = int(np.searchsorted(first, n, side="right")) - 1
+            costs[n], counts[n] = map(int, self.cost(i, c := n - int(first[i]), levers[i].cells[c]))
+            known[n] = True
+        found: Numbers = costs[alive] + self.nu * counts[alive] - self.taken[alive]
+        ends = np.cumsum(sizes)
+        for i, parts in enumerate(left.parts):
+            for at in {int(ends[i]) - sizes[i], int(ends[i]) - 1} if parts else ():
+                n, box = int(alive[at]), left.ends[i]
+                cost, counted = self.cost(i, n - int(first[i]), box)
+                found[at] = cost + self.nu * counted - self.taken[n]
+        return found
+
+    def _energies(self, leaves: Leaves) -> Numbers:
+        """Less what the values of leaves are worth."""
+        prices, (found, known) = self.arrays, self.energies
+        part, value = prices.part[prices.of_tree[leaves.number]], prices.values[leaves.number]
+        new = ~known[part, value]
+        for p, v in {*zip(part[new].tolist(), value[new].tolist(), strict=True)}:
+            found[p, v], known[p, v] = self.worth(p, prices.whole_values[v]), True
+        energies: Numbers = found[part, value]
+        return energies
