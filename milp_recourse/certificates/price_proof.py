@@ -51,7 +51,8 @@ WEIGHT = 10.0
 
 FEW = 0.01
 """A table that takes out no more than this share of the cells and leaves that are left is not worth a node,
-unless its prices close the node."""
+unless its prices close the node, or nothing comes before it: a checker prepares for the box in which prices
+are first used, and again where one outside it comes later."""
 
 MERGED = 0.1
 """A merging that takes out no more than this share of the cells is not worth a node: a check of one takes
@@ -413,7 +414,8 @@ class PriceProof:
                 return table
             before = state.copy()
             self._take_out(state, bound, slack, bits)
-            if before.size() - state.size() <= (0 if closed else FEW * before.size()):
+            few = FEW * before.size() if used or self.steps else -1.0
+            if before.size() - state.size() <= (0 if closed else few):
                 state.alive, state.leaves = before.alive, before.leaves
                 break
             used.append(table)
