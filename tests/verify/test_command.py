@@ -390,9 +390,10 @@ def test_results_of_instances_agree(tmp_path):
         assert done.returncode == 4 and "results.json: results.0: " in done.stdout, done.stdout
 
 
-def test_shadowed_modules(tmp_path):
+@pytest.mark.parametrize("name", ["csv", "numpy"])
+def test_shadowed_modules(name, tmp_path):
     """In a folder with a csv.py of its own the checker does not start; with -P it runs without that file."""
-    (tmp_path / "csv.py").write_text("print('VERIFIED optimal')\nraise SystemExit(0)\n")
+    (tmp_path / f"{name}.py").write_text("print('VERIFIED optimal')\nraise SystemExit(0)\n")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
 
     def start(*arguments: str) -> tuple[int, str, str]:
@@ -403,7 +404,7 @@ def test_shadowed_modules(tmp_path):
         return done.returncode, done.stdout, done.stderr
 
     code, said, complaint = start("-m", "verify")
-    assert (code, said) == (2, "") and "csv.py' would be imported in place of Python's own" in complaint
+    assert (code, said) == (2, "") and f"{name}.py' would be imported in place of the module" in complaint
     assert start("-P", "-m", "verify")[:2] == (0, TOY_LINE)
     script = "import sys; from milp_recourse.cli import main; sys.exit(main())"  # as the console script does
     assert start("-P", "-c", script, "verify")[:2] == (0, TOY_LINE)
