@@ -192,7 +192,7 @@ def strangers(source: str) -> set[str]:
 
 
 def test_the_trust_base_imports_nothing_of_ours_and_no_solver() -> None:
-    """verify/ stands on Python alone, but for a file that it can do without (``test_numpy_is_not_needed``)."""
+    """verify/ stands on Python alone, but for a file that it can do without."""
     found = {file.name: strangers(text_of(file)) for file in sorted((ROOT / "verify").rglob("*.py"))}
     assert {name: names for name, names in found.items() if names} == {"arrays.py": {"numpy"}}
 
