@@ -430,10 +430,9 @@ class Table(Header):
 
     def _spread(self, runs: Sequence[float]) -> Numbers:
         """The price of each class, from the runs of all classes of the file."""
-        given = np.array([0.0, *runs])
+        given = np.array([0, *runs]).astype(np.int64)
         at = np.maximum.accumulate(np.where(given >= 0, np.arange(len(given)), 0))
-        times = np.maximum(1, -given).astype(np.int64)
-        each = np.repeat(given[at].astype(np.int64), times)  # one more in front
+        each = np.repeat(given[at], np.maximum(1, -given))  # one more in front
         found: Numbers = each[np.minimum(self.arrays.in_file + 1, len(each) - 1)]
         return found
 

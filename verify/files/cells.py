@@ -221,23 +221,23 @@ class Priced:
         return prices
 
 
-def in_a_row(given: Any, most: int, where: str) -> list[float]:
+def in_a_row(given: Any, most: int, where: str) -> Sequence[float]:
     """Prices in a row, from a list, or from text with a space between two; -n stands for n of them."""
-    found: list[float] = given
-    allowed = f"at most {most}, one per class"
+    found: Sequence[float] = given
     if isinstance(given, str):
         if given and given.count(" ") >= most:
-            raise Rejected(f"{where}: {given.count(' ') + 1} numbers; allowed: {allowed}")
+            raise Rejected(f"{where}: {given.count(' ') + 1} numbers; allowed: at most {most}, one per class")
         try:
-            found = list(map(float, given.split(" "))) if given else []
+            found = list(map(int, given.split(" "))) if given else ()
         except ValueError:
-            found = []
-        if given.strip("-0123456789 ") or (given and not found):
-            refuse(where, given, "whole numbers, a space between two")
-    _some(found, where)
+            found = (math.inf,)
+        if given.strip("-0123456789 ") or max(map(abs, found), default=0) > LARGEST_PRICE:
+            refuse(where, given, "whole numbers of at most 2^53 in size, a space between two")
+    else:
+        _some(given, where)
     again = [one for one in found if one < 0]
     if (stated := len(found) - len(again) - sum(again)) > most:
-        raise Rejected(f"{where}: {stated:.0f} prices; allowed: {allowed}")
+        raise Rejected(f"{where}: {stated:.0f} prices; allowed: at most {most}, one per class")
     return found
 
 
