@@ -7,6 +7,7 @@ import math
 import random
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import groupby, product
 from math import floor
 
@@ -15,9 +16,11 @@ import pytest
 
 from milp_recourse.certificates.price_tables import runs
 from milp_recourse.formats.write import write_instance
+from milp_recourse.problem.forest import Tree
 from tests.certificates.attacks import HERE, load
 from tests.helpers.cost_kinds import in_ranks, with_falls
 from tests.helpers.tree_samples import random_tree_instance, with_missing
+from verify.fast import arrays
 from verify.fast.arrays import Arrays
 from verify.fast.box import PricesNearby
 from verify.fast.box import prices as fast_prices
@@ -203,6 +206,49 @@ def test_the_fast_path_takes_out_what_the_kernel_does(way, trees, ways, size, tm
             assert leaves == known, (seed, kind)
             seen += 1
     assert seen > 3 * ways and dear > 3
+
+
+def test_what_rises_by_much_is_taken_out_all_at_once_too(tmp_path):
+    """Sums may pass 64 bits where a bound is far below the target: each rises by almost what they hold."""
+    large = 0
+    for seed, configuration in configurations(tmp_path, range(32), 16):
+        rng = random.Random(seed)
+        listed = tables(configuration, rng)
+        for table in listed.listed:
+            table["mu"] = UNIT * 2.0 ** rng.choice([30, 31, 32])
+        ways = [way(configuration, listed, Fraction(1, 10)) for way in WAYS.values()]
+        if not isinstance(ways[1], Arrays):
+            continue
+        for k in range(len(listed.listed)):
+            left = [way.taken_out(k, configuration.box, way.everything) for way in ways]
+            if ways[0].bound(k, configuration.box, left[0]) < math.inf:
+                one, other = (living(*way, configuration.box) for way in zip(ways, left, strict=True))
+                assert one == other, seed
+                large += ways[1]._table(k).whole is np.int64
+    assert large > 10
+
+
+def test_cells_that_lead_to_different_leaves_are_seldom_compared(tmp_path, monkeypatch):
+    """Only cells with equal sums are, and sums of the leaves' own numbers are often equal."""
+    instance = next(
+        one
+        for one in map(partial(random_tree_instance, trees=2, features=1), range(100))
+        if one.levers and one.features[0].kind == "continuous"
+    )
+    low, high = instance.levers["f0"]
+    rng = np.random.default_rng(0)
+    feature, left, right = map(np.array, ([0, -2, -2], [1, -1, -1], [2, -1, -1]))
+    thresholds = (np.array([low + (high - low) * (k + 0.5) / 300, -2.0, -2.0]) for k in range(300))
+    values = (np.array([0.0, *rng.permutation([0.25, 0.75])]) for _ in range(300))
+    stumps = tuple(Tree(feature, cut, left, right, own) for cut, own in zip(thresholds, values, strict=True))
+    instance = replace(instance, classifier=replace(instance.classifier, trees=stumps))
+    write_instance(instance, tmp_path / "instance.json")
+    problem = Source(tmp_path / "instance.json").applicant(None).problem
+    configuration, compared = Configuration(problem, list(problem.levers)), []
+    monkeypatch.setattr(arrays, "_alike", lambda *given: compared.append(given))
+    prices = Arrays(Fast(configuration, Priced([], "here", configuration), FAR))
+    left = prices.merged(list(configuration.box), prices.everything)
+    assert left.cells[0].bit_count() > 290 and not compared
 
 
 def part_of(configuration, listed, rng):

@@ -312,7 +312,9 @@ class Arrays(Prices):
         own = left.leaves
         axis = self.axis[own.slot][own.test]
         first, behind = self.run(left)
-        number = (own.number[own.leaf[own.test]] + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        odd, number = np.uint64(0x9E3779B97F4A7C15), (own.number[own.leaf[own.test]] + 1).astype(np.uint64)
+        number *= odd
+        number = (number ^ number >> np.uint64(32)) * odd  # so that few sums of different ones are equal
         steps = np.zeros(int(self.cell_from[-1]) + 1, dtype=np.uint64)
         border = np.zeros(len(steps), dtype=np.int64)
         np.add.at(steps, first, number)
@@ -334,6 +336,7 @@ class Arrays(Prices):
             covers = own.test[mine], first[mine], behind[mine]
             stand: dict[int, list[int]] = {}  # by sum, cells that stand for others, from the cheapest on
             for n, total in zip(at[best].tolist(), sums[at[best]].tolist(), strict=True):
+                Clock.look()
                 others = stand.setdefault(total, [])
                 if not any(_alike(n, other, *covers) for other in others):
                     others.append(n)
@@ -454,15 +457,14 @@ class Table(Header):
         """As that of the other path."""
         terms, prices, leaves = self._terms(left), self.arrays, left.leaves
         room, trees = need - terms.total, prices.of_tree[leaves.number]
-        cap = (1 << MOST_BITS) // len(prices.trees) if self.whole is np.int64 else self.most
-        slot = prices.slot_of[left.classes]
+        cap, slot = max(room, 0), prices.slot_of[left.classes]  # what rises by the cap is out
         lowest = np.minimum(self._tested(terms, left), self._others(terms, leaves)[slot])
-        rise = np.minimum(lowest + terms.price - (terms.best[prices.tree] + terms.free)[slot], cap)
-        more = self._along(rise, left.classes, left.slots)[left.alive]
+        rise = lowest + terms.price - (terms.best[prices.tree] + terms.free)[slot]
+        if cap > (1 << MOST_BITS) // len(prices.trees):
+            rise = rise.astype(object)
+        rise[lowest >= self.most] = cap
+        more = self._along(np.minimum(rise, cap), left.classes, left.slots)[left.alive]
         kept = terms.rest + more - terms.least[terms.axis] < room
-        if room > cap:  # else what rises by that is out
-            dead = (lowest >= self.most).astype(np.int64)
-            kept &= self._along(dead, left.classes, left.slots)[left.alive] == 0
         flags = np.zeros(int(prices.cell_from[-1]), dtype=bool)
         flags[left.alive] = kept
         cells = (np.packbits(own, bitorder="little") for own in np.split(flags, prices.cell_from[1:-1]))
