@@ -25,6 +25,7 @@ from verify.fast.arrays import Arrays
 from verify.fast.box import PricesNearby
 from verify.fast.box import prices as fast_prices
 from verify.fast.cells import Unsuited
+from verify.fast.prices import KEPT
 from verify.fast.prices import Prices as Fast
 from verify.files.cells import Priced, filled, spread
 from verify.files.certificate import Certificate
@@ -226,6 +227,17 @@ def test_what_rises_by_much_is_taken_out_all_at_once_too(tmp_path):
                 assert one == other, seed
                 large += ways[1]._table(k).whole is np.int64
     assert large > 10
+
+
+@fast_ways
+def test_costs_are_kept_for_few_units(way, tmp_path):
+    """Tables may have a unit each; what cells cost in units of the tables used last is kept, no more."""
+    _, configuration = next(configurations(tmp_path, range(9)))
+    listed = [{"unit": 1.0 + k, "mu": 0.0, "trees": []} for k in range(KEPT + 4)]
+    prices = way(configuration, Priced(listed, "here", configuration), FAR)
+    for k in range(len(listed)):
+        prices.bound(k, configuration.box, prices.everything)
+    assert len(prices.costs if isinstance(prices, Arrays) else prices.in_units) == KEPT
 
 
 def test_cells_that_lead_to_different_leaves_are_seldom_compared(tmp_path, monkeypatch):

@@ -419,8 +419,7 @@ class Table(Header):
         self.taken = self._along(self.price, np.arange(len(paid)), prices.slot_from[:-1])
         cells, shape = int(prices.cell_from[-1]), (len(self.rates), len(prices.ordered.values))
         fresh = np.zeros(cells, self.whole), np.zeros(cells, self.whole), np.zeros(cells, bool)
-        key = self.grid, self.whole
-        self.costs = fresh if any(self.shares) else prices.costs.setdefault(key, fresh)
+        self.costs = self.shared(prices.costs, (self.grid, self.whole), fresh)
         self.energies = np.zeros(shape, self.whole), np.zeros(shape, bool)
 
     def _listed(self, given: Sequence[Mapping[int, Sequence[float]]]) -> Numbers:

@@ -441,6 +441,15 @@ class Header:
         self.start: int = floor(demanded) - (self.nu and self.nu * int(most))
         self.rates: list[Fraction] = [mu / self.grid / 2**prices.digits for mu in rates]
 
+    def shared(self, costs: dict[Any, Any], key: Any, fresh: Any) -> Any:
+        """The costs of tables with the same unit, or ``fresh`` ones; those of the units used last are kept."""
+        if any(self.shares):
+            return fresh
+        costs[key] = costs.pop(key, fresh)
+        if len(costs) > KEPT:
+            del costs[next(iter(costs))]
+        return costs[key]
+
     def worth(self, part: int, value: int) -> int:
         """What a sum of leaves' values, as a whole number, adds to the bound."""
         rate = self.rates[part]
@@ -486,7 +495,7 @@ class Table(Header):
         self.taken = [list(accumulate(own)) for own in steps]
         self.rest: list[dict[int, int]] = [{} for _ in view.levers]
         fresh: list[dict[int, Pair]] = [{} for _ in view.levers]
-        self.costs = prices.in_units.setdefault(self.grid, fresh) if not any(self.shares) else fresh
+        self.costs = self.shared(prices.in_units, self.grid, fresh)
         self.paying = [t for t, paid in enumerate(self.paid) if paid]
 
     def bound(self, left: Left) -> int:
