@@ -229,6 +229,26 @@ def test_what_rises_by_much_is_taken_out_all_at_once_too(tmp_path):
     assert large > 10
 
 
+def test_what_is_left_is_the_same_once_it_is_worked_out_again(tmp_path):
+    """Of nodes that wait little is kept: no array, but for those that were used last."""
+    again = 0
+    for seed, configuration in configurations(tmp_path, range(30), 6):
+        rng = random.Random(seed)
+        listed = tables(configuration, rng)
+        fast = all_at_once(configuration, listed, Fraction(rng.randint(1, 40), 10))
+        if not isinstance(fast, Arrays):
+            continue
+        slow = Prices(configuration, listed, fast.target)
+        for _, ends, _, left in walks(slow, fast, configuration, rng, False):
+            if isinstance(left, arrays.Packed) and all(left.cells):
+                assert not any(isinstance(one, np.ndarray) for one in left)
+                bounds = [fast.bound(k, ends, left) for k in range(len(listed.listed))]
+                fast.opened.clear()
+                assert bounds == [fast.bound(k, ends, left) for k in range(len(listed.listed))], seed
+                again += bounds[0] < math.inf
+    assert again > 20
+
+
 @fast_ways
 def test_costs_are_kept_for_few_units(way, tmp_path):
     """Tables may have a unit each; what cells cost in units of the tables used last is kept, no more."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from verify.fast.cells import WHOLE, Leaf, Unsuited, listed
+from verify.fast.cells import WHOLE, Leaf, Unsuited
 from verify.fast.prices import FINER, Header, Prices
 from verify.kernel.checks import Clock, Empty
 from verify.kernel.problem import Interval
@@ -24,6 +24,9 @@ Numbers = NDArray[Any]
 
 MOST_BITS = 58
 """The most binary digits of amounts in 64 bits: sums of some of them have 64, too."""
+
+OPEN = 32
+"""How many nodes' leaves are kept as arrays, those used last; others' are worked out again."""
 
 MOST_AMOUNTS = 2**24
 """The most amounts of one kind at a time; where there are more, trees are bounded one by one."""
@@ -109,6 +112,15 @@ class Left(NamedTuple):
     parts: tuple[Mapping[int, int], ...]
 
 
+class Packed(NamedTuple):
+    """A :class:`Left` in little room, for nodes that wait; of the leaves a bit each is kept."""
+
+    cells: tuple[int, ...]
+    leaves: bytes
+    ends: tuple[Interval | None, ...]
+    parts: tuple[Mapping[int, int], ...]
+
+
 class Terms(NamedTuple):
     """The terms of a bound, in grid units.
 
@@ -167,6 +179,8 @@ class Arrays(Prices):
         Of each cell, its place among its action's cells by cost; the most that one costs.
     costs
         See :attr:`Table.costs`.
+    opened
+        By its number (:func:`id`), what was packed, and what it was before.
     """
 
     def __init__(self, found: Prices) -> None:
@@ -185,6 +199,7 @@ class Arrays(Prices):
         self.nodes = np.array([leaf.node for _, leaf in leaves], dtype=np.int64)
         self.part = np.array([part for part, _ in self.trees], dtype=np.int64)
         self.extremes = [min(self.whole_values), max(self.whole_values)]
+        self.opened: dict[int, tuple[Packed, Any]] = {}
         everything = self._everything(slots, leaves)
         self.everything = self.cut(everything, everything.cells)
 
@@ -252,6 +267,39 @@ class Arrays(Prices):
             flags.append(np.unpackbits(some, count=count, bitorder="little"))
         return np.flatnonzero(np.concatenate(flags))
 
+    def _packed(self, left: Any) -> Any:
+        """What is left, in little room."""
+        if not isinstance(left, Left):
+            return left
+        flags = np.zeros(len(self.nodes), dtype=bool)
+        flags[left.leaves.number] = True
+        packed = Packed(left.cells, np.packbits(flags).tobytes(), left.ends, left.parts)
+        self._note(packed, left)
+        return packed
+
+    def _note(self, packed: Packed, left: Any) -> None:
+        self.opened[id(packed)] = packed, left
+        if len(self.opened) > OPEN:
+            del self.opened[next(iter(self.opened))]
+
+    def within_box(self, ends: Sequence[Interval], before: Any) -> Any:
+        """As that of the other path; ``before`` may be packed."""
+        if isinstance(before, Packed):
+            if id(before) in self.opened:
+                left = self.opened.pop(id(before))[1]
+            else:
+                some = np.frombuffer(before.leaves, dtype=np.uint8)
+                flags = np.unpackbits(some, count=len(self.nodes)).astype(bool)
+                left = self.everything._replace(ends=before.ends, parts=before.parts)
+                left = self.cut(left, before.cells, flags)
+            self._note(before, left)
+            before = left
+        return super().within_box(ends, before)
+
+    def taken_out(self, k: int, ends: Sequence[Interval], left: Any) -> Any:
+        """As that of the other path."""
+        return self._packed(super().taken_out(k, ends, left))
+
     def largest(self, left: Any) -> list[float]:
         """As that of the other path."""
         first = self.values[left.leaves.number[self.starts(left.leaves)]]
@@ -272,8 +320,9 @@ class Arrays(Prices):
         paid, alive = np.full(len(self.charges), self.dear), self._numbers(cells)
         paid[alive] = self.charges[alive]
         for i, parts in enumerate(left.parts):
-            for c in parts.keys() & set(listed(cells[i])):
-                paid[self.cell_from[i] + c] = min(parts[c], self.dear)
+            for c, cost in parts.items():
+                if cells[i] >> c & 1:
+                    paid[self.cell_from[i] + c] = min(cost, self.dear)
         least = np.minimum.reduceat(paid, self.cell_from[:-1])
         room = budget.most - int(least.sum())
         if room <= 0 or not all(cells):
@@ -322,8 +371,9 @@ class Arrays(Prices):
         border[first] = border[behind] = 1
         sums, runs = np.cumsum(steps), np.cumsum(border)
         kept = []
-        for i, cells in enumerate(left.cells):
-            inside = np.array(listed(cells), dtype=np.int64)
+        for i in range(len(left.cells)):
+            some = np.searchsorted(left.alive, self.cell_from[i : i + 2])
+            inside = left.alive[some[0] : some[1]] - self.cell_from[i]
             if left.parts[i]:
                 rank = self._ranks(i, inside.tolist(), ends[i])
             else:
@@ -341,7 +391,7 @@ class Arrays(Prices):
                 if not any(_alike(n, other, *covers) for other in others):
                     others.append(n)
             kept.append(sum(1 << n - int(self.cell_from[i]) for some in stand.values() for n in some))
-        return self.cut(left, tuple(kept))
+        return self._packed(self.cut(left, tuple(kept)))
 
     def _read(self, k: float) -> Any:
         return Table(self, k)

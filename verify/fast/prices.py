@@ -442,7 +442,7 @@ class Header:
         self.rates: list[Fraction] = [mu / self.grid / 2**prices.digits for mu in rates]
 
     def shared(self, costs: dict[Any, Any], key: Any, fresh: Any) -> Any:
-        """The costs of tables with the same unit, or ``fresh`` ones; those of the units used last are kept."""
+        """The costs of tables with the same unit, or ``fresh`` ones; those of units used last are kept."""
         if any(self.shares):
             return fresh
         costs[key] = costs.pop(key, fresh)
