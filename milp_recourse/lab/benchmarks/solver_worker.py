@@ -56,13 +56,13 @@ def ours(name: str, certify: bool, instance: Instance, time_limit: float) -> Ans
 def certified(instance: Instance, result: Result, time_limit: float) -> Answer:
     """Processor seconds to make and to check the certificate; its nodes by kind, and its size packed.
 
-    A proof that is written may take three times as long as the answer.
+    A proof that is written may take five times as long as the answer.
     """
     from milp_recourse.certificates import certificates_for, encode
     from milp_recourse.formats.write import write_instance
     from milp_recourse.lab.benchmarks.certificates import checked, counts
 
-    (certificate,), produced = with_seconds(lambda: certificates_for([instance], [result], 3.0 * time_limit))
+    (certificate,), produced = with_seconds(lambda: certificates_for([instance], [result], 5.0 * time_limit))
     if certificate is None:
         return {}
     packed = encode(certificate)
