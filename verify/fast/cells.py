@@ -30,6 +30,9 @@ FINE = 48
 """What leaves' cells cost is counted in units of 2^-FINE of what may be paid."""
 
 
+LONG = 2**11
+"""Lists of the places of longer numbers' bits are not kept: a certificate may have many."""
+
 WHOLE: Mapping[int, int] = MappingProxyType({})
 """The costs of cells of which a box holds a part where it holds all of each."""
 
@@ -269,12 +272,18 @@ def lowest(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
 
 
-@lru_cache(2**14)
 def listed(mask: int) -> Sequence[int]:
     """The places of a whole number's bits, ascending."""
+    return _kept(mask) if mask.bit_length() <= LONG else _listed(mask)
+
+
+def _listed(mask: int) -> Sequence[int]:
     found = []
     while mask:
         lowest = mask & -mask
         found.append(lowest.bit_length() - 1)
         mask ^= lowest
     return found
+
+
+_kept = lru_cache(2**13)(_listed)
