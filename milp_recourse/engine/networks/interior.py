@@ -23,7 +23,7 @@ import math
 
 from milp_recourse.engine.compiling import compiled
 from milp_recourse.engine.networks.lever_arrays import EITHER, IDLE
-from milp_recourse.engine.networks.levers import absolute, respond, times, top_of
+from milp_recourse.engine.networks.levers import absolute, kink_of, respond, times, top_of
 from milp_recourse.engine.networks.numerics import CLOSE, FINE, HUGE, PIVOT, ROUNDOFF
 from milp_recourse.engine.networks.rows import ball_row, in_ball, is_linear, summed, touching
 from milp_recourse.engine.networks.work import add, cleared, copied, dot
@@ -200,7 +200,8 @@ def _along(p, w, line, point, j):
         return 0.0
     if p.lever[i].label > 0.0:
         return line[c] - line[p.start[i] + int(point[i])]
-    return line[c] * w.variables.step[j]
+    step = w.variables.step[j]
+    return line[c] * step + kink_of(p, line, i) * (abs(point[i] + step) - abs(point[i]))
 
 
 @compiled

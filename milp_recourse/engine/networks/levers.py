@@ -52,21 +52,56 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
         best, choice[i] = 0.0, 0.0
     if box[i].mode != IDLE:
         linear = theta * lever.linear + share * lever.largest
-        square, fall, g = theta * lever.square, lever.down, gain[s]
-        low, high, grid = box[i].lo, box[i].hi, lever.grid
-        t = least_at(linear, square, fall, g, low, high)
-        v = term(linear, square, fall, g, t)
-        if grid > 0.0 and low < t < high:
-            shift = lever.shift
-            below = np.floor((t - shift) / grid) * grid + shift
-            t, above = max(below, low), min(below + grid, high)  # an end may lie between whole values
-            v, other = term(linear, square, fall, g, t), term(linear, square, fall, g, above)
-            if other < v:
-                t, v = above, other
-        v += theta * lever.fixed + share * lever.least
-        if v < best:
-            best, choice[i] = v, t
+        square, kink, rest = (
+            theta * lever.square,
+            kink_of(p, gain, i),
+            theta * lever.fixed + share * lever.least,
+        )
+        low, high, g = box[i].lo, box[i].hi, gain[s]
+        if kink != 0.0:
+            if low < 0.0 < high:
+                t, v = _least_between(lever, linear, square, g - kink, low, 0.0)
+                if v + rest < best:
+                    best, choice[i] = v + rest, t
+                low = 0.0
+            g += kink if high > 0.0 else -kink
+        t, v = _least_between(lever, linear, square, g, low, high)
+        if v + rest < best:
+            best, choice[i] = v + rest, t
     return best
+
+
+@compiled
+def _least_between(lever, linear, square, gain, low, high):
+    """Where :func:`term` is least in an interval, on the lever's steps if it has some, and the least."""
+    fall, grid = lever.down, lever.grid
+    t = least_at(linear, square, fall, gain, low, high)
+    v = term(linear, square, fall, gain, t)
+    if grid > 0.0 and low < t < high:
+        shift = lever.shift
+        below = np.floor((t - shift) / grid) * grid + shift
+        t, above = max(below, low), min(below + grid, high)  # an end may lie between whole values
+        v, other = term(linear, square, fall, gain, t), term(linear, square, fall, gain, above)
+        if other < v:
+            t, v = above, other
+    return t, v
+
+
+@compiled
+def kink_of(p, line, i):
+    """A line's coefficient of the distance of a numeric lever's coordinate from 0. Shape: line (P,), without
+    kinks, or (L,)."""
+    return line[p.start[-1] + i] if len(line) > p.start[-1] else 0.0
+
+
+@compiled
+def part(box, i, side, kink):
+    """What of a numeric lever's interval in box (d,) lies on one side of 0, and the sign of its coordinate
+    there; all of the interval where that lies on one side, or where there is no kink at 0."""
+    low, high = box[i].lo, box[i].hi
+    if not low < 0.0 < high or kink == 0.0:
+        return low, high, 1.0 if high > 0.0 else -1.0
+    return max(low, 0.0) if side > 0.0 else low, high if side > 0.0 else min(high, 0.0), side
 
 
 @compiled
@@ -94,7 +129,8 @@ def absolute(p, box, allowed, i, share, sizes):
     far = max(abs(box[i].lo), abs(box[i].hi))
     size = far * max(lever.down, 1.0)
     rate = abs(lever.linear) + lever.square * size + share * abs(lever.largest)
-    return abs(lever.fixed) + share * abs(lever.least) + rate * size + abs(sizes[s]) * far
+    gain = (abs(sizes[s]) + abs(kink_of(p, sizes, i))) * far
+    return abs(lever.fixed) + share * abs(lever.least) + rate * size + gain
 
 
 @compiled
@@ -102,8 +138,8 @@ def times(p, line, u):
     """The terms of a line (P,) at a point."""
     total = 0.0
     for i in range(len(u)):
-        c = p.start[i]
-        total += line[c + int(u[i])] if p.lever[i].label > 0.0 else line[c] * u[i]
+        c, kink = p.start[i], kink_of(p, line, i)
+        total += line[c + int(u[i])] if p.lever[i].label > 0.0 else line[c] * u[i] + kink * abs(u[i])
     return total
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from milp_recourse.engine.compiling import compiled
 from milp_recourse.engine.networks.elementary import RELU, curve, draw_lines, size_at
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
-from milp_recourse.engine.networks.levers import absolute, least_at, respond, term
+from milp_recourse.engine.networks.levers import absolute, kink_of, least_at, part, respond, term
 from milp_recourse.engine.networks.numerics import TINY
 from milp_recourse.engine.networks.work import add, cleared, copied
 
@@ -129,7 +129,7 @@ def relax(p, unit, k, j):
         slope, alpha = np.floor(h / (h - l) * CHORD) / CHORD, 1.0 if h > -l else 0.0
         # the checker may round to the next slope
         rise = max(-slope * l, (1.0 - slope) * h) * p.slacks.up + (h - l) / CHORD
-    unit.slope[k, j], unit.rise[k, j] = slope, rise
+    unit.slope[k, j], unit.rise[k, j], unit.bent[k, j] = slope, rise, 0.0
     unit.alpha[k, j], unit.fall[k, j] = alpha, 0.0
 
 
@@ -141,16 +141,20 @@ def second_lines(p, unit, second):
     The same as one at a time (:func:`back`), but for all units at once, which processors do several of at
     a time: weights times the middle of a unit's two slopes, and their sizes times half the difference.
     """
-    columns, units = p.first.shape[3], p.widths[0]
+    columns, units, kinks = p.first.shape[3], p.widths[0], unit.upper.shape[2]
     for c in range(second.shape[1]):
         above, below, count = second[0, c], second[1, c], p.widths[2]
         cleared(above)
         cleared(below)
         for j in range(p.widths[1]):
-            v, rise = p.offset[0, 1, j], unit.rise[1, j]
-            if c < columns + units:
-                v, rise = p.first[0, 1, j, c] if c < columns else p.caused[0, 1, j, c - columns], 0.0
-            high, low, weights = v * unit.slope[1, j] + rise, v * unit.alpha[1, j], p.turned[1, j]
+            v, rise, weights = p.offset[0, 1, j], unit.rise[1, j], p.turned[1, j]
+            if c < columns:
+                v, rise = p.first[0, 1, j, c], 0.0
+            elif c < kinks + units:
+                v, rise = p.caused[0, 1, j, c - kinks] if c >= kinks else 0.0, 0.0
+            high, low = v * unit.slope[1, j] + rise, v * unit.alpha[1, j]
+            if unit.bent[1, j] > 0.0:
+                high = unit.upper[1, j, c] if c < kinks else unit.base[1, j]
             middle, half = 0.5 * (high + low), 0.5 * (high - low)
             add(above, middle, weights, count if middle != 0.0 else 0)  # 0 where it is off
             for i in range(count if half != 0.0 else 0):
@@ -167,7 +171,7 @@ def add_argument(p, k, j, a, coef, line, causes):
     if k > 1:
         add(coef, a, p.weights[k - 1, j], p.widths[k - 1])
         return a * p.biases[k - 1, j]
-    add(line, a, p.first[0, k, j], len(line))
+    add(line, a, p.first[0, k, j], p.first.shape[3])
     add(causes, a, p.caused[0, k, j], p.widths[0])
     return a * p.offset[0, k, j]
 
@@ -192,7 +196,7 @@ def back_causes(p, unit, coef, const, out):
         const += a * (unit.rise[0, m] if a > 0.0 else unit.fall[0, m])
         const += slope * p.offset[0, 0, m] - a * p.resting[m]
         if slope != 0.0:
-            add(out, slope, p.first[0, 0, m], len(out))
+            add(out, slope, p.first[0, 0, m], p.first.shape[3])
             add(coef, slope, p.caused[0, 0, m], m)
     return const
 
@@ -220,6 +224,10 @@ def back(p, unit, k, coef, const, out, causes):
         for j in range(p.widths[layer]):
             a = coef[j]
             unit.score[layer, j] = a
+            if a > 0.0 and unit.bent[layer, j] > 0.0:
+                const += a * unit.base[layer, j]
+                add(out, a, unit.upper[layer, j], len(out))
+                continue
             if a > 0.0:
                 const += a * unit.rise[layer, j]
                 a *= unit.slope[layer, j]
@@ -244,8 +252,11 @@ def over_box(p, w, line):
                     best = max(best, line[c])
             total += best
         elif mode != IDLE:
-            v = max(line[s] * w.box[i].lo, line[s] * w.box[i].hi)
-            total += v if mode == ACTED else max(v, 0.0)
+            l, h, kink = w.box[i].lo, w.box[i].hi, kink_of(p, line, i)
+            v = max(line[s] * l, line[s] * h)
+            if kink != 0.0:
+                v = max(line[s] * l + kink * abs(l), line[s] * h + kink * abs(h))
+            total += v if mode == ACTED and not l < 0.0 < h else max(v, 0.0)
     return total
 
 
@@ -260,7 +271,7 @@ def sizes_over_box(p, w, sizes):
                 if w.allowed[c] != 0:
                     most = max(most, abs(sizes[c]))
         elif w.box[i].mode != IDLE:
-            most = abs(sizes[s]) * max(abs(w.box[i].lo), abs(w.box[i].hi))
+            most = (abs(sizes[s]) + abs(kink_of(p, sizes, i))) * max(abs(w.box[i].lo), abs(w.box[i].hi))
         total += most
     return total
 
@@ -324,6 +335,9 @@ def _at_thetas(p, w, count):
             line, cut = lines.terms[s], cuts[s]
             fixed = lever.fixed + share * lever.least
             low, high, rests = box[i].lo, box[i].hi, -INF if mode == ACTED else 0.0
+            if len(cuts) > p.start[-1]:
+                _at_bent(p, w, i, count, rests)
+                continue
             for m in range(count):
                 a, gain = theta[m], line[m] + theta[m] * cut
                 t = least_at(a * linear, a * square, fall, gain, low, high)
@@ -331,6 +345,29 @@ def _at_thetas(p, w, count):
                 v = line[m] * t - a * r
                 value[m] += 0.0 if v <= rests else v  # no number stays no number
                 paid[m] += 0.0 if v <= rests else r
+
+
+@compiled
+def _at_bent(p, w, i, count, rests):
+    """What :func:`_at_thetas` adds for a lever where lines may be bent; ``rests``: 0 if it may rest."""
+    lines, lever, share, kink = w.lines, p.lever[i], w.points.cut_shares[i], kink_of(p, w.columns.cut, i)
+    line, kinks = lines.terms[p.start[i]], lines.terms[p.start[-1] + i]
+    linear, fixed = lever.linear + share * lever.largest, lever.fixed + share * lever.least
+    most, own = lines.here, lines.own
+    for m in range(count):
+        most[m], own[m] = rests, 0.0
+    for side in range(2 if w.box[i].lo < 0.0 < w.box[i].hi else 1):
+        low, high, sign = part(w.box, i, 1.0 - 2.0 * side, 1.0)
+        cut = w.columns.cut[p.start[i]] + sign * kink
+        for m in range(count):
+            a, g = lines.tried[m], line[m] + sign * kinks[m]
+            t = least_at(a * linear, a * lever.square, lever.down, g + a * cut, low, high)
+            r = fixed + term(linear, lever.square, lever.down, cut, t)
+            v = g * t - a * r
+            own[m] = own[m] if v <= most[m] else r
+            most[m] = most[m] if v <= most[m] else v  # no number stays no number
+    add(lines.gains, 1.0, most, count)
+    add(lines.pays, 1.0, own, count)
 
 
 @compiled
@@ -384,6 +421,8 @@ def within(p, w, count, budget, paid, digits):
     for i in range(d):
         lever = p.lever[i]
         line, idle = lines.terms[p.start[i]], w.points.least_paid[i]
+        if len(lines.terms) > p.start[-1]:
+            add(right, abs(idle), lines.terms[p.start[-1] + i], count)
         rise, sink = lever.square, lever.square * lever.down**2
         if lever.label > 0.0:
             line, idle = lines.terms[p.start[i] + int(idle)], 1.0

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 
 from milp_recourse.engine.compiling import compiled
-from milp_recourse.engine.networks import linear_bounds, rows
+from milp_recourse.engine.networks import levers, linear_bounds, rows
+from milp_recourse.engine.networks.bent_lines import bend, left_to_bend
 from milp_recourse.engine.networks.elementary import LOG, RELU, draw_lines, is_open
 from milp_recourse.engine.networks.interior import solve_node
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
-from milp_recourse.engine.networks.levers import absolute, contract, relevel, remains, respond, term
 from milp_recourse.engine.networks.numerics import TINY
 from milp_recourse.engine.networks.problem_arrays import MOST_LINES, MOST_ROWS
 from milp_recourse.engine.networks.work import add, cleared, copied
@@ -90,7 +90,7 @@ def contract_by_ball(p, w):
                     box[i].hi = min(box[i].hi, top)
                 else:
                     box[i].lo = max(box[i].lo, -top)
-            if not remains(box, i):
+            if not levers.remains(box, i):
                 return False
     return True
 
@@ -159,6 +159,8 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
                 if unit.low[k, i] > unit.high[k, i]:
                     return False
                 linear_bounds.relax(p, unit, k, i)
+                if w.now.spare > 0.0 and unit.low[k, i] < 0.0 < unit.high[k, i]:
+                    bend(p, w, k, i)
     return True
 
 
@@ -170,6 +172,9 @@ def _lines_of(p, w, k, j, ball, count):
     slack, curved = p.slacks.line * size + p.slacks.tiny, k == 0 and p.kind[j] != RELU
     for side in (1.0, -1.0):
         const = rows.argument_line(p, w, k, j, side) + slack
+        if side > 0.0 and w.now.spare > 0.0:
+            copied(line, w.unit.upper[k, j])
+            w.unit.base[k, j] = const
         top = linear_bounds.over_box(p, w, line) + const
         if top > 0.0 and ball > 0:
             top = _within_ball(p, w, const, top, size)
@@ -221,10 +226,11 @@ def examine(p, w, target, lines, steps):
         multipliers, w.row.multipliers, prove; how many rows these weigh; the number of open units. The
         relaxed optimum is in w.points.relaxed.
     """
-    relevel(p, w.box)
-    if not contract(p, w, w.box, w.allowed, target):
+    levers.relevel(p, w.box)
+    if not levers.contract(p, w, w.box, w.allowed, target):
         return EMPTY
-    relevel(p, w.box)
+    levers.relevel(p, w.box)
+    w.now.spare = left_to_bend(p, w, target)
     ball_cuts, paid = _bound_layers(p, w, target)
     if ball_cuts < 0:
         return EMPTY
@@ -399,28 +405,42 @@ def tighten(p, w, bound, target):
     for i in range(len(p.lever)):
         lever = p.lever[i]
         share, choice = w.points.shares[i], w.points.choice
-        least, s = respond(p, box, allowed, i, gain, 1.0, share, choice), p.start[i]
-        room = least + spare + 2.0 * p.slacks.dual * absolute(p, box, allowed, i, share, size) + p.slacks.tiny
+        least, s = levers.respond(p, box, allowed, i, gain, 1.0, share, choice), p.start[i]
+        room = (
+            least
+            + spare
+            + 2.0 * p.slacks.dual * levers.absolute(p, box, allowed, i, share, size)
+            + p.slacks.tiny
+        )
         if lever.label > 0.0:
             for j in range(s, p.start[i + 1]):
                 if p.column[j].cost + share * p.column[j].top - gain[j] > room:
                     allowed[j] = 0
         elif box[i].mode == ACTED:
-            linear, square, fall = lever.linear + share * lever.largest, lever.square, lever.down
             room -= lever.fixed + share * lever.least
             # the least value is the one in the bound, at whole values only
-            box[i].lo = _last_paid(linear, square, fall, gain[s], choice[i], box[i].lo, room)
-            box[i].hi = _last_paid(linear, square, fall, gain[s], choice[i], box[i].hi, room)
+            low = _last_paid(p, w, i, -1.0, choice[i], room)
+            box[i].hi = _last_paid(p, w, i, 1.0, choice[i], room)
+            box[i].lo = low
 
 
 @compiled
-def _last_paid(linear, square, fall, gain, t, end, room):
-    """From t towards an end, the farthest point where a lever's term is at most ``room``, rounded outward."""
-    if end == t or term(linear, square, fall, gain, end) <= room:
+def _last_paid(p, w, i, side, t, room):
+    """From t towards an end, on its side of 0 if the cut has a kink there, the farthest coordinate at which a
+    lever's term is at most ``room``, rounded outward."""
+    lever, kink = p.lever[i], levers.kink_of(p, w.columns.cut, i)
+    low, high, sign = levers.part(w.box, i, side, kink)
+    linear, square, fall = lever.linear + w.points.shares[i] * lever.largest, lever.square, lever.down
+    gain, end = w.columns.cut[p.start[i]] + sign * kink, high if side > 0.0 else low
+    if not low <= t <= high:  # it is on the other side of 0
+        t = levers.least_at(linear, square, fall, gain, low, high)
+        if levers.term(linear, square, fall, gain, t) > room:
+            return 0.0
+    if end == t or levers.term(linear, square, fall, gain, end) <= room:
         return end
     for _ in range(20):
         middle = 0.5 * (t + end)
-        if term(linear, square, fall, gain, middle) <= room:
+        if levers.term(linear, square, fall, gain, middle) <= room:
             t = middle
         else:
             end = middle

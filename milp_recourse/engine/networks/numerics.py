@@ -177,15 +177,16 @@ def slacks(
     (:mod:`~milp_recourse.engine.networks.lever_arrays`) are counted beside them in the same way.
 
     *line*. A term of a back-substituted line passes, in each layer of width n, one product with a weight, one
-    with a slope, and at most n additions; its constant n additions of three products more. The first layer's
-    weights and its offset carry the roundings of their own making: at most inputs + 4 (differences of labels'
-    columns, the logit at the factual, an argument at the factual) and those of composing causes. A path
-    through the causal units crosses each once, with a product with a coefficient, one with a slope and at
-    most units + 1 additions. Layer 2's lines are summed as middles and half differences of two slopes: four
-    roundings more, of terms as large as the larger of the two. Reading the line at a point, or at the corner
-    of a box, is a product and columns + 1 additions. A tangent to the plausibility ball sums over the
-    residuals, at most as many as columns, with five products each. A curve's value at a point has the error
-    :data:`CURVE`, and so has a path through it.
+    with a slope, and at most n additions; its constant n additions of three products more. Bending a line
+    (``bent_lines``) sums its terms over the columns twice, in pairs, and takes less than 16 steps more for
+    each coefficient. The first layer's weights and its offset carry the roundings of their own making: at
+    most inputs + 4 (differences of labels' columns, the logit at the factual, an argument at the factual) and
+    those of composing causes. A path through the causal units crosses each once, with a product with a
+    coefficient, one with a slope and at most units + 1 additions. Layer 2's lines are summed as middles and
+    half differences of two slopes: four roundings more, of terms as large as the larger of the two. Reading
+    the line at a point, or at the corner of a box, is a product and columns + 1 additions. A tangent to the
+    plausibility ball sums over the residuals, at most as many as columns, with five products each. A curve's
+    value at a point has the error :data:`CURVE`, and so has a path through it.
 
     *budget*. theta * C + sum over levers of g u - theta c(u): a cost has three parts, each of at most four
     products; columns + 4 additions. The line's terms g u are at most those that *line* counts, but for what a
@@ -195,7 +196,7 @@ def slacks(
     minimiser. Where the term is quadratic that raises it by a square of a rounding error only; elsewhere the
     minimum is at an end or a kink, or at a whole value next to such a minimiser.
     """
-    layers = sum(4 * n + 8 for n in widths) + units * (4 * units + 8)
+    layers = sum(4 * n + 4 * columns + 24 for n in widths) + units * (4 * units + 8)
     line = layers + inputs + 3 * columns + causes + 256 * curves + 36 + steps
     levers = columns + 30 + 2 * steps  # a sum of the levers' terms
     cost, dual, up = gamma(levers), gamma(levers + rows + 4), 1.0 + 8 * ROUNDOFF

@@ -464,7 +464,7 @@ def _add_others(p, w, t, leaf, line, causes):
     for r in range(p.row.shape[1]):
         multiplier = t.multipliers[leaf, first + r]
         if multiplier > 0.0:
-            add(line, multiplier, p.row[0, r], len(line))
+            add(line, multiplier, p.row[0, r], p.row.shape[2])
             add(causes, multiplier, p.row_caused[0, r], p.widths[0])
             const += multiplier * p.row_const[0, r]
             size += multiplier * rows.stated_size(p, w, r)
@@ -476,7 +476,7 @@ def _add_others(p, w, t, leaf, line, causes):
         if rows.is_linear(p, f):  # the ball's linear part
             rate, rest = mu, p.excess
         const += weight * (touched - noise) * (touched - noise) - rate * rest
-        add(line, -rate, p.residual[0, f], len(line))
+        add(line, -rate, p.residual[0, f], p.residual.shape[2])
         add(causes, -rate, p.residual_caused[0, f], p.widths[0])
         size += weight * (abs(touched) + abs(noise)) ** 2 + abs(rate) * w.ball.size[f]
     return const, size
@@ -692,7 +692,7 @@ def prove(pp, pq, w, o, t, c, target, budget, share, steps):
     d = len(p.lever)
     linear = len(p.widths) == 1 and p.widths[0] == 0 and len(p.noise) == 0
     claimed = (budget + p.base[0]) * (1.0 - p.slacks.cost)
-    w.now.best_cost, w.now.case = claimed, c
+    w.now.best_cost, w.now.case, w.now.spare = claimed, c, 0.0
     ends, order = w.ends, w.order
     for _ in range(share):
         if o.now.open == 0:

@@ -98,7 +98,8 @@ def form_line(p, w, form, caused, const, side):
     """A line above side * (a form over levers and causal units), into w.columns.line; its constant. Shapes:
     form (P,), caused (M,)."""
     line, causes = w.columns.line, w.layer[1]
-    for c in range(len(line)):
+    cleared(line)
+    for c in range(len(form)):
         line[c] = side * form[c]
     for m in range(len(caused)):
         causes[m] = side * caused[m]
@@ -120,7 +121,7 @@ def linearise(p, w):
                 rest = curve(p.kind[j], z, p.edge[j]) - on * z
                 unit.low[0, j], unit.high[0, j], unit.size[0, j] = 0.0, on, abs(z)
             unit.slope[k, j] = unit.alpha[k, j] = on
-            unit.rise[k, j] = unit.fall[k, j] = rest
+            unit.rise[k, j], unit.fall[k, j], unit.bent[k, j] = rest, rest, 0.0
     const = unit_line(p, w, len(p.widths), 0, 1.0)
     copied(w.columns.line, w.columns.gradient)
     return const
@@ -334,7 +335,9 @@ def relaxed_arguments(p, w):
     for i in range(len(p.lever)):
         if not p.lever[i].label > 0.0:
             w.columns.share[p.start[i]] = w.points.relaxed[i]
-    linear_bounds.arguments(p, w, w.columns.share, w.unit.relaxed, 0, True)
+        if len(w.columns.share) > p.start[-1]:
+            w.columns.share[p.start[-1] + i] = abs(w.points.relaxed[i])
+    linear_bounds.arguments(p, w, w.columns.share[: p.start[-1]], w.unit.relaxed, 0, True)
 
 
 @compiled

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from milp_recourse.engine.compiling import ROUND, clock, compiled, entry, record, refer
 from milp_recourse.engine.networks import splitting
+from milp_recourse.engine.networks.bent_lines import bendable
 from milp_recourse.engine.networks.descent import (
     DIVE,
     descend,
@@ -135,7 +136,7 @@ class Spare(Generic[Memory]):
 
 def _shape(p: Problems) -> tuple[object, ...]:
     arrays = p.lever, p.allowed, p.weights, p.row, p.residual
-    return *(one.shape for one in arrays), p.kind.tobytes(), p.widths.tobytes()
+    return *(one.shape for one in arrays), bendable(p), p.kind.tobytes(), p.widths.tobytes()
 
 
 SPARE = Spare[Taken](lambda p: (workspace(p), pool(p, 256)))
@@ -210,6 +211,7 @@ def _load(t, slot, w):
     copied(t.high[slot], w.unit.high)
     copied(t.split[slot], w.unit.split)
     copied(t.cut[slot], w.columns.cut)
+    copied(t.seen[slot], w.points.seen)
     copied(t.shares[slot], w.points.cut_shares)
     w.now.cut_const = t.const[slot]
 
@@ -225,6 +227,7 @@ def _store(t, w, bound):
     copied(w.unit.high, t.high[slot])
     copied(w.unit.split, t.split[slot])
     copied(w.columns.cut, t.cut[slot])
+    copied(w.points.start, t.seen[slot])
     copied(w.points.cut_shares, t.shares[slot])
     t.const[slot] = w.now.cut_const
     splitting.note_promise(w, t.promise[slot])

@@ -5,7 +5,9 @@ k layers, j the units of one, m causal units, f residuals, and r the rows of a L
 where the convex problem is solved, m and k are how many variables and rows it has. u (d,) is a point: a
 coordinate of each lever, or its label's number.
 
-d levers, P columns, M causal units, layers 0..K of at most n units, F residuals, R rows of a Lagrangian; the
+d levers, P columns, M causal units, layers 0..K of at most n units, F residuals, R rows of a Lagrangian. A
+line has L coefficients: those of the columns, and where lines may be bent
+(:mod:`~milp_recourse.engine.networks.bent_lines`) those of each lever's distance from the factual. The
 convex problem has at most v variables and k rows. Shapes are at the fields; ``block`` is the memory of a
 record's other fields, one behind the other.
 """
@@ -18,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.engine.compiling import allocated, by_reference, compiled, record
+from milp_recourse.engine.networks.bent_lines import bendable
 from milp_recourse.engine.networks.lever_arrays import INTERVAL
 from milp_recourse.engine.networks.problem_arrays import Problem, most_rows
 
@@ -38,6 +41,8 @@ class Units(NamedTuple):
         also 3, both.
     size
         The sum of absolute terms behind its argument.
+    upper, base, bent
+        A line above its argument, and its constant; where ``bent`` is positive, above the unit.
     alpha
         The slope of its lower line.
     z, z_size
@@ -58,6 +63,9 @@ class Units(NamedTuple):
     high: Annotated[Array, "layers", "n"]
     split: Annotated[Array, "layers", "n"]
     size: Annotated[Array, "layers", "n"]
+    upper: Annotated[Array, "layers", "n", "L"]
+    base: Annotated[Array, "layers", "n"]
+    bent: Annotated[Array, "layers", "n"]
     alpha: Annotated[Array, "layers", "n"]
     z: Annotated[Array, "layers", "n"]
     relaxed: Annotated[Array, "layers", "n"]
@@ -88,6 +96,8 @@ class Points(NamedTuple):
         Those with the best multipliers, with those on trial, and with the inherited cut.
     least_paid
         Where r is least (:func:`~milp_recourse.engine.networks.linear_bounds.least_paid`).
+    seen
+        The parent's relaxed optimum.
     start, place
         Where a dive starts, and where :func:`~milp_recourse.engine.networks.linear_bounds.logit_at` was.
     """
@@ -104,6 +114,7 @@ class Points(NamedTuple):
     cut_shares: Annotated[Array, "d"]
     least_paid: Annotated[Array, "d"]
     start: Annotated[Array, "d"]
+    seen: Annotated[Array, "d"]
     place: Annotated[Array, "d"]
 
 
@@ -128,13 +139,13 @@ class Columns(NamedTuple):
     """
 
     block: Annotated[Array, "block"]
-    gradient: Annotated[Array, "P"]
-    line: Annotated[Array, "P"]
-    gain: Annotated[Array, "P"]
-    size: Annotated[Array, "P"]
-    share: Annotated[Array, "P"]
-    cut: Annotated[Array, "P"]
-    zeros: Annotated[Array, "P"]
+    gradient: Annotated[Array, "L"]
+    line: Annotated[Array, "L"]
+    gain: Annotated[Array, "L"]
+    size: Annotated[Array, "L"]
+    share: Annotated[Array, "L"]
+    cut: Annotated[Array, "L"]
+    zeros: Annotated[Array, "L"]
 
 
 @by_reference
@@ -174,7 +185,7 @@ class Lines(NamedTuple):
     fall: Annotated[Array, "2 n"]
     right: Annotated[Array, "2 n"]
     climb: Annotated[Array, "2 n"]
-    terms: Annotated[Array, "P", "2 n"]
+    terms: Annotated[Array, "L", "2 n"]
 
 
 @by_reference
@@ -272,12 +283,14 @@ NOW = record(
     which=int,
     late=float,
     surplus=float,
+    spare=float,
 )
 """The best action's cost and configuration, the configuration at hand, the cut's constant, the tolerance's
 part that is no share of the cost, more than any action costs, how far the logit may still be above what it
 must be, what a split promises to take of that (negative for a sign), the complementarity that the last convex
 problem was left with, the split's column in ``learned``, the clock's value when no more good actions are to
-be searched for, and what the logit of the point tried last has more than it needs."""
+be searched for, what the logit of the point tried last has more than it needs, and what the budget leaves
+to bend lines for (:func:`~milp_recourse.engine.networks.bent_lines.left_to_bend`)."""
 
 
 @by_reference
@@ -328,11 +341,11 @@ class Work(NamedTuple):
     columns: Columns
     row: Rows
     ball: Ball
-    second: Annotated[Array, 2, "P + M + 1", "n"]
+    second: Annotated[Array, 2, "L + M + 1", "n"]
     lines: Lines
     row_coefficients: Annotated[Array, 2, "R", "layers", "n"]
-    rows: Annotated[Array, "R", "P"]
-    tangent: Annotated[Array, 2, "F", "P"]
+    rows: Annotated[Array, "R", "L"]
+    tangent: Annotated[Array, 2, "F", "L"]
     ball_coefficients: Annotated[Array, 2, "F", "M"]
     pull: Annotated[Array, 2, "F", "v"]
     aside: Annotated[Any, INTERVAL, "d"]
@@ -356,10 +369,10 @@ def workspace(p: Problem) -> Work:
     """Zeroed memory for a problem, in whatever configuration."""
     d, columns, units, f = len(p.lever), int(p.start[-1]), int(p.widths[0]), len(p.noise)
     layers, n, rows = len(p.widths), p.weights.shape[1], most_rows(p.row.shape[-2], bool((p.kind > 0).any()))
-    v, k = columns + d + 1, rows + 2 * d + f
+    v, k, bent = columns + d + 1, rows + 2 * d + f, bendable(p) * d
     sizes = {"d": d, "P": columns, "M": units, "layers": layers, "n": n, "F": f, "R": rows, "v": v, "k": k}
-    sizes |= {"2 n": 2 * n, "P + M + 1": columns + units + 1, "2 v + k": 2 * v + k}
-    return allocated(Work, **sizes, **{"d + layers n": d + layers * n})
+    sizes |= {"2 n": 2 * n, "2 v + k": 2 * v + k, "d + layers n": d + layers * n}
+    return allocated(Work, **sizes, **{"L": columns + bent, "L + M + 1": columns + bent + units + 1})
 
 
 COUNTS = record(open=int, free=int, examined=int, dived=int, young=int, rootless=int, sought=int)
@@ -379,6 +392,8 @@ class Pool(NamedTuple):
         Every slot's configuration.
     box, allowed, low, high, split
         A node's box, its allowed labels, and its units' bounds and signs.
+    seen
+        Its parent's relaxed optimum.
     cut, shares, const
         Its parent's cut; zeros for none.
     promise
@@ -402,10 +417,11 @@ class Pool(NamedTuple):
     case: Annotated[Whole, "size"]
     box: Annotated[Any, INTERVAL, "size", "d"]
     allowed: Annotated[NDArray[np.uint8], "size", "P"]
+    seen: Annotated[Array, "size", "d"]
     low: Annotated[Array, "size", "layers", "n"]
     high: Annotated[Array, "size", "layers", "n"]
     split: Annotated[Array, "size", "layers", "n"]
-    cut: Annotated[Array, "size", "P"]
+    cut: Annotated[Array, "size", "L"]
     shares: Annotated[Array, "size", "d"]
     const: Annotated[Array, "size"]
     promise: Annotated[Array, "size", 3]
@@ -422,7 +438,8 @@ def pool(p: Problem, size: int) -> Pool:
     """Room for so many open nodes, at least for the roots;
     :func:`~milp_recourse.engine.networks.search.run` puts these in."""
     size, layers, n = max(size, len(p.box) + RESERVE + 2), len(p.widths), p.weights.shape[1]
-    return allocated(Pool, size=size, d=len(p.lever), P=int(p.start[-1]), layers=layers, n=n)
+    d, columns = len(p.lever), int(p.start[-1])
+    return allocated(Pool, size=size, d=d, P=columns, L=columns + bendable(p) * d, layers=layers, n=n)
 
 
 def larger(old: Pool, size: int) -> Pool:

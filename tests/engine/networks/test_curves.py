@@ -95,7 +95,7 @@ def test_lines_stay_on_their_side(kind: int) -> None:
         if rng.random() < 0.3:
             ends[1] = ends[0] + abs(ends[0]) * 10.0 ** rng.uniform(-15, -2)
         low, high = float(ends[0]), float(ends[1])
-        unit = allocated(Units, layers=1, n=1)
+        unit = allocated(Units, layers=1, n=1, L=0)
         unit.low[:], unit.high[:] = low, high
         PLAIN["draw_lines"](unit, 0, kind, EDGE, float(rng.uniform(low, high)))
         above = Fraction(float(unit.slope[0, 0])), Fraction(float(unit.rise[0, 0]))

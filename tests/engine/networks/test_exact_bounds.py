@@ -33,11 +33,13 @@ def least_term(p, box, allowed, i: int, gain: list[Fraction], share: Fraction, t
     names = "fixed", "linear", "square", "largest", "least", "down"
     fixed, linear, square, largest, least, down = (Fraction(p.lever[i][name]) for name in names)
     rate, square, fixed = theta * linear + share * largest, theta * square, theta * fixed + share * least
-    places = {low, high, min(max(Fraction(0), low), high)}
-    for slope, bend in ((gain[s] - rate, 1), (gain[s] + down * rate, down**2)) if square else ():
+    places, kink = {low, high, min(max(Fraction(0), low), high)}, gain[int(p.start[-1]) + i]
+    slopes = (gain[s] + kink - rate, 1), (gain[s] - kink + down * rate, down**2)
+    for slope, bend in slopes if square else ():
         places.add(min(max(slope / (2 * square * bend), low), high))
     sizes = {u: u if u > 0 else -down * u for u in places}
-    return min([*rests, *(fixed + (rate + square * sizes[u]) * sizes[u] - gain[s] * u for u in places)])
+    gains = {u: gain[s] * u + kink * abs(u) for u in places}
+    return min([*rests, *(fixed + (rate + square * sizes[u]) * sizes[u] - gains[u] for u in places)])
 
 
 def close(rng: np.random.Generator, values: np.ndarray) -> np.ndarray:
@@ -56,12 +58,12 @@ def dual_values(slack: float) -> int:
     for trial in range(TRIALS):
         p, box, allowed, _, shares, _ = drawn(rng, trial % 3 == 0, int(rng.integers(2, 5)))
         p.slacks = SimpleNamespace(dual=slack, tiny=0.0)
-        columns, d = int(p.start[-1]), len(shares)
+        columns, d = int(p.start[-1]) + len(shares), len(shares)
         rows = close(rng, rng.normal(size=(1, columns)))[:, 0]
         consts = close(rng, rng.normal(size=1))[:, 0]
         multipliers = np.array([rng.random(), 0.0])
         multipliers[1] = multipliers[0] * (1.0 + 1e-10 * rng.random())
-        w = SimpleNamespace(box=box, allowed=allowed, columns=allocated(Columns, P=columns))
+        w = SimpleNamespace(box=box, allowed=allowed, columns=allocated(Columns, L=columns))
         value = dual_value(p, w, rows, consts, 2, multipliers, shares, np.zeros(d))
         lam = [Fraction(v) for v in multipliers]
         gain = [sum((lam[r] * Fraction(rows[r, c]) for r in range(2)), Fraction(0)) for c in range(columns)]

@@ -24,7 +24,7 @@ def the_worst_is_held() -> None:
 
     def held(*units: tuple[float, float, float, float]) -> list[float] | None:
         """SPLIT afterwards, given bounds, argument at the optimum and SPLIT; None where none is held."""
-        unit = allocated(Units, layers=2, n=len(units))
+        unit = allocated(Units, layers=2, n=len(units), L=0)
         for j, (low, high, argument, split) in enumerate(units):
             unit.low[1, j], unit.high[1, j], unit.relaxed[1, j] = low, high, argument
             unit.size[1, j], unit.split[1, j] = 1.0, split

@@ -105,6 +105,7 @@ def test_a_row_cuts_levers_to_what_it_leaves(monkeypatch: pytest.MonkeyPatch) ->
     """No point of the box that meets the row is lost; of most boxes something is cut."""
     over_box = linear_bounds.over_box
     monkeypatch.setattr(linear_bounds, "over_box", getattr(over_box, "py_func", over_box))
+    monkeypatch.setattr(linear_bounds, "kink_of", lambda p, line, i: 0.0)
     cut_by_row = getattr(rows.cut_by_row, "py_func", rows.cut_by_row)
     rng, cuts = np.random.default_rng(3), 0
     for _ in range(300):

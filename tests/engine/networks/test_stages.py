@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from milp_recourse.engine.networks import propose
+from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.instance import Instance
 from tests.helpers.amounts import amounts
 from tests.helpers.generators import random_instance
@@ -47,6 +49,8 @@ def test_stages_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_bound_moves_far_from_acceptance(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search's own bound stays near 0 with many levers; a stage has its budget for it."""
-    state = propose.Run(large(0, 64, 2, 16))
+    instance = large(0, 64, 2, 16)
+    cost = Cost.pure("l2-squared", dict.fromkeys(instance.factual, 1.0))
+    state = propose.Run(replace(instance, cost=cost))
     bound, message = propose.search_on(state, enough=lambda: int(state.tree.now.examined) > 3000)
     assert message is not None and state.bound < bound <= state.best.cost

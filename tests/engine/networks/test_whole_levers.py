@@ -17,7 +17,7 @@ from milp_recourse.questions.solve import solve
 
 def test_the_least_term_is_at_most_that_of_every_whole_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the ends of the box lie between whole values, as what a ball cuts off does."""
-    for name in ("term", "least_at"):
+    for name in ("term", "least_at", "kink_of", "_least_between"):
         monkeypatch.setattr(levers, name, getattr(getattr(levers, name), "py_func", getattr(levers, name)))
     respond = getattr(levers.respond, "py_func", levers.respond)
     rng, between = np.random.default_rng(1), 0
@@ -29,7 +29,7 @@ def test_the_least_term_is_at_most_that_of_every_whole_value(monkeypatch: pytest
         lever["down"] = down = rng.choice([1.0, rng.uniform(0.1, 4.0)])
         box[0].lo, box[0].hi = np.sort(rng.normal(0.0, 2.0 * grid, 2))
         box["mode"] = at_rest = rng.choice([0.0, 1.0])
-        gain = rng.normal(0.0, 3.0, 1)
+        gain = rng.normal(0.0, 3.0, 2) * (1.0, rng.random() < 0.5)  # the second one at the kink
         p = SimpleNamespace(start=np.array([0, 1]), lever=lever, column=np.zeros(1, COLUMN))
         choice = np.zeros(1)
         least = respond(p, box, np.ones(1, dtype=np.uint8), 0, gain, 1.0, 0.0, choice)
@@ -37,7 +37,7 @@ def test_the_least_term_is_at_most_that_of_every_whole_value(monkeypatch: pytest
         values = values[(values >= box[0].lo) & (values <= box[0].hi)]
         linear, square, fixed = lever[0].linear, lever[0].square, lever[0].fixed
         size = np.where(values > 0.0, values, -down * values)
-        true = linear * size + square * size**2 - gain[0] * values + fixed
+        true = linear * size + square * size**2 - gain[0] * values - gain[1] * abs(values) + fixed
         assert least <= min([*true.tolist(), *([0.0] if at_rest == 0.0 else [])], default=np.inf) + 1e-12
         between += len(values) > 0 and box[0].lo < choice[0] < box[0].hi
     assert between > 300

@@ -16,7 +16,7 @@ from tests.helpers.processes import uncompiled
 
 def drawn(rng: np.random.Generator, squares: bool, d: int):
     """d levers (the last one with labels, which may not be taken where costs are squares alone), a box, a cut
-    with its shares, a line and a budget."""
+    with its shares, and a line; half of them with kinks at 0."""
     labels = int(rng.integers(2, 4))
     start = np.array([*range(d), d - 1 + labels])
     lever, column, box = np.zeros(d, LEVER), np.zeros(start[-1], COLUMN), np.zeros(d, INTERVAL)
@@ -44,7 +44,9 @@ def drawn(rng: np.random.Generator, squares: bool, d: int):
         box["hi"][either] = np.maximum(box["hi"][either], 0)
         cut, allowed, column = cut[:d], allowed[:d], column[:d]
         p.column = column
-    return p, box, allowed, cut, shares, rng.normal(0.0, 1.0, start[-1])
+    kinks = rng.normal(0.0, 0.3, (2, d)) * (rng.random() < 0.5)
+    line = np.append(rng.normal(0.0, 1.0, start[-1]), kinks[0])
+    return p, box, allowed, np.append(cut, kinks[1]), shares, line
 
 
 def working(box, allowed, line, cut, shares, const: float, count: int = 3):
@@ -52,9 +54,9 @@ def working(box, allowed, line, cut, shares, const: float, count: int = 3):
     from milp_recourse.engine.compiling import allocated
     from milp_recourse.engine.networks.work import Columns, Lines, Points
 
-    columns, points = allocated(Columns, P=len(line)), allocated(Points, d=len(shares))
+    columns, points = allocated(Columns, L=len(line)), allocated(Points, d=len(shares))
     columns.line[:], columns.cut[:], points.cut_shares[:] = line, cut, shares
-    lines, now = allocated(Lines, P=len(line), **{"2 n": count}), SimpleNamespace(cut_const=const)
+    lines, now = allocated(Lines, L=len(line), **{"2 n": count}), SimpleNamespace(cut_const=const)
     return SimpleNamespace(box=box, allowed=allowed, columns=columns, points=points, lines=lines, now=now)
 
 
@@ -78,10 +80,10 @@ def points(rng: np.random.Generator, p, box, allowed, cut, shares, line, count: 
         if box[i].mode == 0:
             rests = rng.random(count) < 0.3
             u[rests], fixed[rests] = 0.0, 0.0
-        values += line[i] * u
+        values += line[i] * u + line[p.start[-1] + i] * abs(u)
         size = np.where(u > 0.0, u, -p.lever[i].down * u)
         pays += fixed + (p.lever[i].linear + shares[i] * p.lever[i].largest) * size
-        pays += p.lever[i].square * size * size - cut[i] * u
+        pays += p.lever[i].square * size * size - cut[i] * u - cut[p.start[-1] + i] * abs(u)
     return values, pays
 
 
@@ -136,9 +138,9 @@ def check_best() -> None:
     box["lo"], box["hi"] = -rng.uniform(0.1, 1.0, d), rng.uniform(0.1, 1.0, d)
     slacks = SimpleNamespace(budget=1e-13, tiny=1e-300)
     p = SimpleNamespace(start=np.arange(d + 1), lever=lever, slacks=slacks, column=np.zeros(d, COLUMN))
-    w = working(box, np.ones(d, dtype=np.uint8), np.zeros(d), np.zeros(d), np.zeros(d), 0.0, count)
+    w = working(box, np.ones(d, dtype=np.uint8), np.zeros(2 * d), np.zeros(2 * d), np.zeros(d), 0.0, count)
     lines = rng.normal(size=(d, count)) ** 3
-    w.lines.terms[:], w.lines.spread[:], budget = lines, 1.0, 2.0
+    w.lines.terms[:d], w.lines.spread[:], budget = lines, 1.0, 2.0
     ends = np.where(lines > 0.0, box["hi"][:, None], -box["lo"][:, None])
     w.lines.top[:] = (abs(lines) * ends).sum(axis=0)
     within(p, w, count, budget, least_paid(p, w), 0)

@@ -86,10 +86,11 @@ def problem(cost: str, count: int) -> tuple[Any, Any]:
     state = propose.Run(network.instance(int(network.refused[0]), cost))
     state.examine(1)
     p, w, rng = state.problem, state.work, np.random.default_rng(0)
-    lines = allocated(Lines, P=len(w.columns.line), **{"2 n": count})
+    lines = allocated(Lines, L=len(w.columns.line), **{"2 n": count})
     lines.terms[:], lines.const[:] = rng.normal(size=lines.terms.shape), rng.normal(size=count)
+    lines.terms[len(w.box) :] = 0.0  # no kinks
     far = np.maximum(np.abs(w.box["lo"]), np.abs(w.box["hi"]))
-    lines.top[:] = lines.spread[:] = lines.const + far @ np.abs(lines.terms)
+    lines.top[:] = lines.spread[:] = lines.const + far @ np.abs(lines.terms[: len(far)])
     w.points.least_paid[:] = 0.0
     return p, w._replace(lines=lines)
 
