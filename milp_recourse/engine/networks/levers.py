@@ -52,39 +52,28 @@ def respond(p, box, allowed, i, gain, theta, share, choice):
         best, choice[i] = 0.0, 0.0
     if box[i].mode != IDLE:
         linear = theta * lever.linear + share * lever.largest
-        square, kink, rest = (
-            theta * lever.square,
-            kink_of(p, gain, i),
-            theta * lever.fixed + share * lever.least,
-        )
-        low, high, g = box[i].lo, box[i].hi, gain[s]
+        square, fall, grid, kink = theta * lever.square, lever.down, lever.grid, kink_of(p, gain, i)
+        low, high, g, more = box[i].lo, box[i].hi, gain[s], False
         if kink != 0.0:
-            if low < 0.0 < high:
-                t, v = _least_between(lever, linear, square, g - kink, low, 0.0)
-                if v + rest < best:
-                    best, choice[i] = v + rest, t
-                low = 0.0
-            g += kink if high > 0.0 else -kink
-        t, v = _least_between(lever, linear, square, g, low, high)
-        if v + rest < best:
-            best, choice[i] = v + rest, t
+            more = low < 0.0 < high
+            g, low = g + (kink if high > 0.0 else -kink), 0.0 if more else low
+        while True:
+            t = least_at(linear, square, fall, g, low, high)
+            v = term(linear, square, fall, g, t)
+            if grid > 0.0 and low < t < high:
+                shift = lever.shift
+                below = np.floor((t - shift) / grid) * grid + shift
+                t, above = max(below, low), min(below + grid, high)  # an end may lie between whole values
+                v, other = term(linear, square, fall, g, t), term(linear, square, fall, g, above)
+                if other < v:
+                    t, v = above, other
+            v += theta * lever.fixed + share * lever.least
+            if v < best:
+                best, choice[i] = v, t
+            if not more:
+                break
+            low, high, g, more = box[i].lo, 0.0, gain[s] - kink, False  # below 0
     return best
-
-
-@compiled
-def _least_between(lever, linear, square, gain, low, high):
-    """Where :func:`term` is least in an interval, on the lever's steps if it has some, and the least."""
-    fall, grid = lever.down, lever.grid
-    t = least_at(linear, square, fall, gain, low, high)
-    v = term(linear, square, fall, gain, t)
-    if grid > 0.0 and low < t < high:
-        shift = lever.shift
-        below = np.floor((t - shift) / grid) * grid + shift
-        t, above = max(below, low), min(below + grid, high)  # an end may lie between whole values
-        v, other = term(linear, square, fall, gain, t), term(linear, square, fall, gain, above)
-        if other < v:
-            t, v = above, other
-    return t, v
 
 
 @compiled
@@ -136,10 +125,12 @@ def absolute(p, box, allowed, i, share, sizes):
 @compiled
 def times(p, line, u):
     """The terms of a line (P,) at a point."""
-    total = 0.0
+    total, kinks = 0.0, p.start[-1]
     for i in range(len(u)):
-        c, kink = p.start[i], kink_of(p, line, i)
-        total += line[c + int(u[i])] if p.lever[i].label > 0.0 else line[c] * u[i] + kink * abs(u[i])
+        c = p.start[i]
+        total += line[c + int(u[i])] if p.lever[i].label > 0.0 else line[c] * u[i]
+    for c in range(kinks, len(line)):
+        total += line[c] * abs(u[c - kinks])
     return total
 
 

@@ -256,7 +256,8 @@ def over_box(p, w, line):
             v = max(line[s] * l, line[s] * h)
             if kink != 0.0:
                 v = max(line[s] * l + kink * abs(l), line[s] * h + kink * abs(h))
-            total += v if mode == ACTED and not l < 0.0 < h else max(v, 0.0)
+                v = max(v, 0.0) if l < 0.0 < h else v
+            total += v if mode == ACTED else max(v, 0.0)
     return total
 
 

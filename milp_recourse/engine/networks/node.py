@@ -406,12 +406,8 @@ def tighten(p, w, bound, target):
         lever = p.lever[i]
         share, choice = w.points.shares[i], w.points.choice
         least, s = levers.respond(p, box, allowed, i, gain, 1.0, share, choice), p.start[i]
-        room = (
-            least
-            + spare
-            + 2.0 * p.slacks.dual * levers.absolute(p, box, allowed, i, share, size)
-            + p.slacks.tiny
-        )
+        least += spare + p.slacks.tiny
+        room = least + 2.0 * p.slacks.dual * levers.absolute(p, box, allowed, i, share, size)
         if lever.label > 0.0:
             for j in range(s, p.start[i + 1]):
                 if p.column[j].cost + share * p.column[j].top - gain[j] > room:

@@ -17,7 +17,7 @@ from milp_recourse.questions.solve import solve
 
 def test_the_least_term_is_at_most_that_of_every_whole_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the ends of the box lie between whole values, as what a ball cuts off does."""
-    for name in ("term", "least_at", "kink_of", "_least_between"):
+    for name in ("term", "least_at", "kink_of"):
         monkeypatch.setattr(levers, name, getattr(getattr(levers, name), "py_func", getattr(levers, name)))
     respond = getattr(levers.respond, "py_func", levers.respond)
     rng, between = np.random.default_rng(1), 0
