@@ -53,6 +53,7 @@ def test_the_compiled_engine_stays_readable() -> None:
     that searched, and proved, direction by direction. Steps between values took 45 lines more,
     stages of the budget 51, fields written out where there was an ``eval`` 17, arrays that have names
     and types instead of numbered rows 240, a search for actions in three efforts 60. Counting steps
-    came in from beside the folder, with 24."""
+    came in from beside the folder, with 24. Bent lines took 133: l1 people far from acceptance on wide
+    networks with many levers need a tenth of the nodes."""
     files = (ROOT / "milp_recourse" / "engine" / "networks").glob("*.py")
-    assert sum(code_lines(file.read_text(encoding="utf-8")) for file in files) <= 4547
+    assert sum(code_lines(file.read_text(encoding="utf-8")) for file in files) <= 4680
