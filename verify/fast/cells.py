@@ -114,18 +114,16 @@ class Budget:
         low = own[below.bit_length() - 1] if below else own[-1]
         return min(low, own[at + lowest(above)]) if above else low
 
-    def pays_for(self, allowed: Allowed) -> bool:
-        """Whether there is room for a leaf with these cells."""
-        paid = 0
-        for i, cells in allowed.items():
-            own, at = self.costs[i], self.cheapest[i]
-            if isinstance(cells, int):
-                paid += self.least(i, cells) - min(own)
-            elif at is None:
-                paid += min(own[cells[0] : cells[1] + 1]) - min(own)
-            else:
-                paid += own[min(max(at, cells[0]), cells[1])] - own[at]
-        return paid < self.room
+    def more(self, i: int, cells: tuple[int, int] | int | None) -> int:
+        """What some cells of an action cost more than its cheapest one; nothing if all are left (None)."""
+        own, at = self.costs[i], self.cheapest[i]
+        if cells is None:
+            return 0
+        if isinstance(cells, int):
+            return self.least(i, cells) - min(own)
+        if at is None:
+            return min(own[cells[0] : cells[1] + 1]) - min(own)
+        return own[min(max(at, cells[0]), cells[1])] - own[at]
 
 
 class Leaf(NamedTuple):
@@ -221,10 +219,10 @@ class Ordered:
         return (lever.least[0], lever.most[-1]) if lever.numbers is None else (inf, -inf)
 
     def _leaves(self, tree: Sequence[Node], classes: Mapping[int, Sequence[int]]) -> Iterator[Leaf]:
-        waiting = [(0, Allowed())]
+        waiting = [(0, Allowed(), 0)]  # the third: what the cells cost more than the cheapest ones
         while waiting:
             Clock.look()
-            number, allowed = waiting.pop()
+            number, allowed, paid = waiting.pop()
             self.room -= 1 + len(allowed)
             if self.room < 0:
                 raise Unsuited
@@ -234,10 +232,16 @@ class Ordered:
                 some = tuple((i, mask) for i, mask in tested if mask != (2 << classes[i][-1]) - 1)
                 yield Leaf(number, self.number.setdefault(node, len(self.number)), some)
                 continue
+            source, more = self.columns[node[0]], self.budget.more
             for child, left in ((node[2], True), (node[3], False)):
                 inside = self._child(node, allowed, left)
-                if inside is not None and self.budget.pays_for(inside):
-                    waiting.append((child, inside))
+                if inside is None:
+                    continue
+                own = paid
+                if isinstance(source, tuple):
+                    own += more(source[0], inside[source[0]]) - more(source[0], allowed.get(source[0]))
+                if own < self.budget.room:
+                    waiting.append((child, inside, own))
 
     def _child(self, node: Inner, allowed: Allowed, left: bool) -> Allowed | None:
         """The cells that go on to a child; None where there are none."""
