@@ -17,6 +17,7 @@ import verify.files.conditions
 import verify.files.instance
 import verify.files.reading
 from milp_recourse.certificates import limits
+from milp_recourse.reports import certificate_files
 from verify.certain import outcomes
 from verify.kernel import certificate, checks, curves
 from verify.regret import cone
@@ -72,6 +73,13 @@ def test_every_constant_is_derived():
     for name, (code, page) in VALUES.items():
         assert code == page, name
         assert f"`{name}`" in PAGE, name
+
+
+def test_both_sides_have_the_same_limits():
+    """Who makes a certificate, or keeps it, knows how large it may be and how it is checked."""
+    sizes = limits.LARGEST_FILE, certificate_files.LARGEST_CERTIFICATE, verify.files.reading.LARGEST_FILE
+    assert len({*sizes}) == 1
+    assert limits.TOGETHER == verify.fast.box.LARGE
 
 
 def test_curves_in_decimals_are_as_near_as_the_page_says():
