@@ -25,6 +25,9 @@ Numbers = NDArray[Any]
 MOST_BITS = 58
 """The most binary digits of amounts in 64 bits: sums of some of them have 64, too."""
 
+LONGEST = 18
+"""The most signs of a number that is read as one of 64 bits."""
+
 OPEN = 32
 """How many nodes' leaves are kept as arrays, those used last; others' are worked out again."""
 
@@ -33,79 +36,86 @@ MOST_AMOUNTS = 2**24
 
 
 class Leaves(NamedTuple):
-    """Leaves that are left, tree by tree, the largest value first; what they test; and runs of classes.
+    """Leaves that are left, tree by tree, the largest value first; what they test; and runs of zones.
 
-    An action from all of whose cells that are left a leaf is reached is not among what it tests.
+    What a leaf tests is a *pair*: a slot, that is, a tree with an action that it looks at; and the classes
+    from which the leaf is reached. Many leaves have it in common. An action from all of whose cells that are
+    left a leaf is reached is not among what it tests.
 
     Attributes
     ----------
     number
         Per leaf, its place among all leaves.
-    leaf, slot
-        Per test, the leaf's place here, and the slot: a tree with an action that it looks at.
-    test, first, behind
-        Per run of classes from which the leaf is reached, the test's place here, and the places, among the
-        classes that are left, of the first one and of the one behind the run. A test of a feature with a
-        table may have several runs, others have one.
+    leaf, pair
+        Per test, the places of the leaf and of the pair here. Each pair is tested.
+    slot
+        Per pair, its slot.
+    of, first, behind
+        Per run of zones of a pair (:class:`Left`), the pair's place here, the run's first zone, and the one
+        behind it. A pair of a feature with a table may have several runs, others have one.
     """
 
     number: Numbers
     leaf: Numbers
+    pair: Numbers
     slot: Numbers
-    test: Numbers
+    of: Numbers
     first: Numbers
     behind: Numbers
 
-    def kept(self, leaves: Numbers, tests: Numbers, classes: Numbers) -> Leaves:
-        """These leaves without some leaves, tests and classes; all are given as booleans."""
-        own = np.flatnonzero(tests & leaves.take(self.leaf))
-        before = np.append(0, np.cumsum(classes))  # how many classes are left before each
-        first, behind = before.take(self.first), before.take(self.behind)
-        place = np.full(len(tests), -1)
-        place[own] = np.arange(len(own))
-        test = place.take(self.test)
-        runs = np.flatnonzero((test >= 0) & (first < behind))
+    def kept(self, leaves: Numbers, pairs: Numbers) -> Leaves:
+        """These leaves without some leaves, and tests of some pairs; both are given as booleans."""
+        own = np.flatnonzero(pairs.take(self.pair) & leaves.take(self.leaf))
+        pair, place = self.pair.take(own), np.full(len(self.slot), -1)
+        place[pair] = 0
+        tested = np.flatnonzero(place == 0)
+        place[tested] = np.arange(len(tested))
+        of = place.take(self.of)
+        runs = np.flatnonzero(of >= 0)
         return Leaves(
-            self.number[leaves],
+            self.number.take(np.flatnonzero(leaves)),
             (np.cumsum(leaves) - 1).take(self.leaf.take(own)),
-            self.slot.take(own),
-            test.take(runs),
-            first.take(runs),
-            behind.take(runs),
+            place.take(pair),
+            self.slot.take(tested),
+            of.take(runs),
+            self.first.take(runs),
+            self.behind.take(runs),
         )
 
-    def only(self, leaves: Numbers) -> Leaves:
-        """Some of these leaves, given as booleans."""
-        every = np.ones(int(self.behind.max(initial=0)), dtype=bool)
-        return self if leaves.all() else self.kept(leaves, leaves.take(self.leaf), every)
-
     def least(self, each: Numbers) -> Numbers:
-        """Per test, the least of its runs' amounts."""
-        if len(self.test) == len(self.slot):
+        """Per pair, the least of its runs' amounts."""
+        if len(self.of) == len(self.slot):
             return each
-        return np.minimum.reduceat(each, np.searchsorted(self.test, np.arange(len(self.slot))))
+        return np.minimum.reduceat(each, np.searchsorted(self.of, np.arange(len(self.slot))))
 
     def sums(self, each: Numbers) -> Numbers:
-        """Per leaf, the sum of its tests' amounts."""
+        """Per leaf, the sum of the amounts of the pairs that it tests."""
         found = np.zeros(len(self.number), each.dtype)
-        np.add.at(found, self.leaf, each)
+        np.add.at(found, self.leaf, each.take(self.pair))
         return found
 
 
 class Left(NamedTuple):
     """As :class:`verify.fast.prices.Left`, with all trees' leaves in one.
 
+    A *zone* is made of neighbouring classes of a slot that no pair tells apart; only classes of cells that
+    are left count.
+
     Attributes
     ----------
     alive
         The numbers of the cells that are left.
-    classes, slots
-        The classes of these cells, and of each slot the place of its first one.
+    classes, zone
+        The classes of these cells, and the zone of each.
+    zones, slots
+        The place of each zone's first class, and of each slot the first zone.
     """
 
     cells: tuple[int, ...]
     alive: Numbers
     classes: Numbers
+    zone: Numbers
+    zones: Numbers
     slots: Numbers
     leaves: Leaves
     ends: tuple[Interval | None, ...]
@@ -137,7 +147,7 @@ class Terms(NamedTuple):
     free
         Per slot, the smallest price of a class that is left.
     more
-        Per test, what is paid above that.
+        Per pair, what is paid above that.
     energy
         Per leaf, what the tree pays for it above ``free``, less what its value is worth.
     best, starts
@@ -225,23 +235,23 @@ class Arrays(Prices):
         self.costs: dict[Any, Any] = {}
 
     def _everything(self, slots: Sequence[tuple[int, int]], leaves: Sequence[tuple[int, Leaf]]) -> Left:
-        """All cells and leaves; these are given with their trees."""
+        """All cells and leaves; these are given with their trees. Each class is a zone of its own."""
         place = {slot: s for s, slot in enumerate(slots)}
-        tests, runs = list[tuple[int, int]](), list[tuple[int, int, int]]()
-        for n, (t, leaf) in enumerate(leaves):
+        leaf, pair, known = list[int](), list[int](), dict[tuple[int, int], int]()
+        for n, (t, one) in enumerate(leaves):
             Clock.look()
-            for i, mask in leaf.tested:
-                s = place[t, i]
-                first = int(self.slot_from[s])
-                runs += [(len(tests), first + a, first + b) for a, b in _runs(mask)]
-                tests.append((n, s))
-        columns = [*np.array(tests, dtype=np.int64).reshape(-1, 2).T]
-        columns += [*np.array(runs, dtype=np.int64).reshape(-1, 3).T]
+            for i, mask in one.tested:
+                leaf.append(n)
+                pair.append(known.setdefault((place[t, i], mask), len(known)))
+        first = self.slot_from.tolist()
+        runs = [(p, first[s] + a, first[s] + b) for (s, mask), p in known.items() for a, b in _runs(mask)]
+        columns = [np.array(own, dtype=np.int64) for own in (leaf, pair, [s for s, _ in known])]
+        columns += [*np.array(runs, dtype=np.int64).reshape(-1, 3).T.copy()]
         own = Leaves(np.arange(len(leaves)), *columns)
         cells = tuple((1 << size) - 1 for size in self.sizes)
         every, classes = np.arange(len(self.charges)), np.arange(len(self.slot_of))
         ends, parts = (None,) * len(cells), (WHOLE,) * len(cells)
-        return Left(cells, every, classes, self.slot_from[:-1], own, ends, parts)
+        return Left(cells, every, classes, classes, classes, self.slot_from[:-1], own, ends, parts)
 
     def _in_file(self, slots: Sequence[tuple[int, int]]) -> Numbers:
         """The place of each class among all classes that the file counts."""
@@ -332,25 +342,46 @@ class Arrays(Prices):
         count = np.cumsum(count)
         first, behind = self.run(left)
         reached = count.take(behind) - count.take(first)
-        if len(own.test) > len(own.slot):
-            reached = np.bincount(own.test, reached)
+        if len(own.of) > len(own.slot):
+            reached = np.bincount(own.of, reached)
         axis = self.axis.take(own.slot)
         more = own.least(least_among(paid, first, behind)) - least.take(axis)
+        more[reached == 0] = room
         kept = own.sums(more) < room
-        kept[own.leaf[reached == 0]] = False
         if leaves is not None:
             kept &= leaves
         every = count[self.cell_from[1:]] - count[self.cell_from[:-1]]
+        few = own.kept(kept, reached < every.take(axis))
         before, after = (count.take(of.take(left.classes)) for of in (self.first_cell, self.behind_cell))
-        stay = before < after
-        classes, few = left.classes[stay], own.kept(kept, reached < every.take(axis), stay)
-        slots = np.searchsorted(self.slot_of.take(classes), np.arange(len(self.tree)))
-        return left._replace(cells=cells, alive=alive, classes=classes, slots=slots, leaves=few)
+        return self._zoned(left._replace(cells=cells, alive=alive, leaves=few), np.flatnonzero(before < after))
+
+    def _zoned(self, left: Left, stay: Numbers) -> Left:
+        """What is left, once only some of the classes are, with zones as large as the pairs allow."""
+        own, zone = left.leaves, left.zone.take(stay)
+        before = np.zeros(len(left.zones) + 1, dtype=np.int64)
+        before[zone + 1] = 1
+        before = np.cumsum(before)  # how many zones are left before each
+        first, behind, slots = (before.take(places) for places in (own.first, own.behind, left.slots))
+        runs = np.flatnonzero(first < behind)
+        first, behind = first.take(runs), behind.take(runs)
+        border = np.zeros(int(before[-1]) + 1, dtype=np.int64)
+        border[first] = border[behind] = border[slots] = border[-1] = 1
+        now = np.cumsum(border) - 1
+        zone = now.take(before.take(zone))
+        return left._replace(
+            classes=left.classes.take(stay),
+            zone=zone,
+            zones=np.flatnonzero(np.diff(zone, prepend=-1)),
+            slots=now.take(slots),
+            leaves=own._replace(of=own.of.take(runs), first=now.take(first), behind=now.take(behind)),
+        )
 
     def run(self, left: Any) -> tuple[Numbers, Numbers]:
-        """The first cell of each run of classes, and the one behind it."""
-        first, last = left.classes.take(left.leaves.first), left.classes.take(left.leaves.behind - 1)
-        return self.first_cell.take(first), self.behind_cell.take(last)
+        """The first cell of each run of zones, and the one behind it."""
+        own, last = left.leaves, np.append(left.zones[1:], len(left.classes)) - 1
+        first = self.first_cell.take(left.classes.take(left.zones))
+        behind = self.behind_cell.take(left.classes.take(last))
+        return first.take(own.first), behind.take(own.behind - 1)
 
     def merged(self, ends: Sequence[Interval], left: Any) -> Any:
         """As that of the other path."""
@@ -359,15 +390,18 @@ class Arrays(Prices):
         except Empty:
             return left
         own = left.leaves
-        axis = self.axis[own.slot][own.test]
+        axis = self.axis.take(own.slot).take(own.of)
         first, behind = self.run(left)
-        odd, number = np.uint64(0x9E3779B97F4A7C15), (own.number[own.leaf[own.test]] + 1).astype(np.uint64)
+        odd, number = np.uint64(0x9E3779B97F4A7C15), (own.number + 1).astype(np.uint64)
         number *= odd
         number = (number ^ number >> np.uint64(32)) * odd  # so that few sums of different ones are equal
+        each = np.zeros(len(own.slot), dtype=np.uint64)
+        np.add.at(each, own.pair, number.take(own.leaf))
+        each = each.take(own.of)
         steps = np.zeros(int(self.cell_from[-1]) + 1, dtype=np.uint64)
         border = np.zeros(len(steps), dtype=np.int64)
-        np.add.at(steps, first, number)
-        np.subtract.at(steps, behind, number)
+        np.add.at(steps, first, each)
+        np.subtract.at(steps, behind, each)
         border[first] = border[behind] = 1
         sums, runs = np.cumsum(steps), np.cumsum(border)
         kept = []
@@ -383,7 +417,7 @@ class Arrays(Prices):
             best = order[np.flatnonzero(np.diff(runs[at][order], prepend=-1))]
             best = best[np.argsort(rank[best])]
             mine = axis == i
-            covers = own.test[mine], first[mine], behind[mine]
+            covers = own.of[mine], first[mine], behind[mine]
             stand: dict[int, list[int]] = {}  # by sum, cells that stand for others, from the cheapest on
             for n, total in zip(at[best].tolist(), sums[at[best]].tolist(), strict=True):
                 Clock.look()
@@ -397,10 +431,10 @@ class Arrays(Prices):
         return Table(self, k)
 
 
-def _alike(a: int, b: int, test: Numbers, first: Numbers, behind: Numbers) -> bool:
-    """Whether two cells of an action lead to the same leaves, given the runs of cells of what leaves test."""
+def _alike(a: int, b: int, pair: Numbers, first: Numbers, behind: Numbers) -> bool:
+    """Whether two cells of an action lead to the same leaves, given the pairs and their runs of cells."""
     one, other = ((first <= c) & (c < behind) for c in (a, b))
-    return np.array_equal(test[one], test[other])
+    return np.array_equal(pair[one], pair[other])
 
 
 def _runs(mask: int) -> list[tuple[int, int]]:
@@ -413,6 +447,20 @@ def _runs(mask: int) -> list[tuple[int, int]]:
         found.append((at + skipped, at + skipped + long))
         mask, at = mask >> long, at + skipped + long
     return found
+
+
+def _in_text(text: str) -> tuple[Sequence[float], float, float]:
+    """As :func:`verify.files.cells.in_text`."""
+    signs = np.frombuffer(f" {text} ".encode("ascii", "replace"), dtype=np.uint8)
+    digit, space, minus = signs - np.uint8(48) < 10, signs == 32, signs == 45
+    if text and not (digit[1:] | space[1:] & digit[:-1] | minus[1:] & space[:-1]).all():
+        raise ValueError
+    found: Any = np.fromstring(text, dtype=np.int64, sep=" ") if text else np.zeros(0, dtype=np.int64)
+    if np.diff(np.flatnonzero(space)).max() > LONGEST:  # perhaps more than 64 bits
+        found = np.array(list(map(int, text.split(" "))), dtype=object)
+    largest = max(int(found.max(initial=0)), -int(found.min(initial=0)))
+    every = np.maximum(1, -found)
+    return found, largest, int(every.sum(dtype=object if largest * len(every) >> MOST_BITS else np.int64))
 
 
 def least_among(numbers: Numbers, first: Numbers, behind: Numbers) -> Numbers:
@@ -442,10 +490,8 @@ class Table(Header):
     ----------
     whole, most
         The type of amounts; and one that is more than all of them.
-    price
-        Of each class, in grid units.
-    taken
-        Of each cell, the prices that all trees pay for it.
+    paid
+        The price of each class that the file counts.
     costs
         Of each cell, once computed: its cost, whether it is above 0, and that it is computed.
     energies
@@ -453,50 +499,52 @@ class Table(Header):
     """
 
     def __init__(self, prices: Arrays, k: float) -> None:
-        given, runs = prices.written.unspread(k)
+        given, runs = prices.written.unspread(k, _in_text)
         super().__init__(prices, given)
         self.arrays = prices
-        paid = self._listed(given.prices) if runs is None else self._spread(runs)
-        slots = np.maximum.reduceat(np.abs(paid), prices.slot_from[:-1]).astype(np.float64)
-        sums = [np.bincount(of, slots).max() for of in (prices.axis, prices.tree)]
+        self.paid = self._listed(given.prices) if runs is None else self._spread(runs)
+        largest = max(int(self.paid.max(initial=0)), -int(self.paid.min(initial=0)))
         values = [abs(self.worth(part, v)) for part in range(len(self.rates)) for v in prices.extremes]
         need = abs(floor((prices.target - prices.configuration.fixed) / self.grid))
-        amounts = [int(max(sums)) << FINER, self.nu, *values, floor(prices.dearest / self.grid)]
+        most = largest * max(len(prices.trees), len(prices.sizes))
+        amounts = [most << FINER, self.nu, *values, floor(prices.dearest / self.grid)]
         bits = max(max(amounts).bit_length(), need.bit_length() + len(prices.trees).bit_length())
         self.whole: Any = np.int64 if bits <= MOST_BITS else object
         self.most = 1 << MOST_BITS + 4 if self.whole is np.int64 else 1 << bits + 64
-        self.price = paid.astype(self.whole) * (1 << FINER)
-        self.taken = self._along(self.price, np.arange(len(paid)), prices.slot_from[:-1])
         cells, shape = int(prices.cell_from[-1]), (len(self.rates), len(prices.ordered.values))
         fresh = np.zeros(cells, self.whole), np.zeros(cells, self.whole), np.zeros(cells, bool)
         self.costs = self.shared(prices.costs, (self.grid, self.whole), fresh)
         self.energies = np.zeros(shape, self.whole), np.zeros(shape, bool)
 
     def _listed(self, given: Sequence[Mapping[int, Sequence[float]]]) -> Numbers:
-        """The price of each class, from a list per tree and action."""
-        found, prices = np.zeros(int(self.arrays.slot_from[-1]), dtype=np.int64), self.arrays
+        """The price of each class that the file counts, from a list per tree and action."""
+        prices = self.arrays
+        found = np.zeros(prices.written.every, dtype=np.int64)
         for s, (t, i) in enumerate(zip(prices.tree.tolist(), prices.axis.tolist(), strict=True)):
             if (own := given[t].get(prices.actions[i])) is not None:
-                found[prices.slot_from[s] : prices.slot_from[s + 1]] = own
+                found[prices.in_file[prices.slot_from[s] : prices.slot_from[s + 1]]] = own
         return found
 
     def _spread(self, runs: Sequence[float]) -> Numbers:
-        """The price of each class, from the runs of all classes of the file."""
-        given = np.array([0, *runs]).astype(np.int64)
+        """The price of each class that the file counts, from runs."""
+        given = np.concatenate([[0], runs]).astype(np.int64)
         at = np.maximum.accumulate(np.where(given >= 0, np.arange(len(given)), 0))
-        each = np.repeat(given[at], np.maximum(1, -given))  # one more in front
-        found: Numbers = each[np.minimum(self.arrays.in_file + 1, len(each) - 1)]
+        times = np.maximum(1, -given)
+        times[-1] += self.arrays.written.every + 1 - times.sum()  # one more in front
+        found: Numbers = np.repeat(given.take(at), times)[1:]
         return found
 
-    def _along(self, each: Numbers, classes: Numbers, slots: Numbers) -> Numbers:
-        """Per cell of these classes, the sum over all trees of what the cell's class has."""
-        prices, before = self.arrays, np.roll(each, 1)
-        before[slots] = 0
+    def _along(self, each: Numbers, left: Left) -> Numbers:
+        """Per cell that is left, the sum over all trees of what the cell's class has."""
+        prices, change = self.arrays, each.copy()
+        change[1:] -= each[:-1]
+        slots = left.zones.take(left.slots)
+        change[slots] = each[slots]
         step = np.zeros(int(prices.cell_from[-1]), each.dtype)
-        np.add.at(step, prices.first_cell[classes], each - before)
+        np.add.at(step, prices.first_cell.take(left.classes), change)
         sums: Numbers = np.cumsum(np.append(0, step), dtype=each.dtype)
         found: Numbers = sums[1:] - np.repeat(sums[prices.cell_from[:-1]], prices.sizes)
-        return found
+        return found.take(left.alive)
 
     def bound(self, left: Any) -> int:
         """As that of the other path."""
@@ -505,29 +553,33 @@ class Table(Header):
     def taken_out(self, left: Any, need: int) -> Any:
         """As that of the other path."""
         terms, prices, leaves = self._terms(left), self.arrays, left.leaves
-        room, trees = need - terms.total, prices.of_tree[leaves.number]
-        cap, slot = max(room, 0), prices.slot_of[left.classes]  # what rises by the cap is out
-        lowest = np.minimum(self._tested(terms, left), self._others(terms, leaves)[slot])
-        rise = lowest + terms.price - (terms.best[prices.tree] + terms.free)[slot]
+        room, trees = need - terms.total, prices.of_tree.take(leaves.number)
+        cap = max(room, 0)  # what rises by the cap is out
+        slot = prices.slot_of.take(left.classes.take(left.zones))
+        lowest = np.minimum(self._tested(terms, left), self._others(terms, leaves).take(slot))
+        rise = lowest - (terms.best.take(prices.tree) + terms.free).take(slot)
         if cap > (1 << MOST_BITS) // len(prices.trees):
             rise = rise.astype(object)
-        rise[lowest >= self.most] = cap
-        more = self._along(np.minimum(rise, cap), left.classes, left.slots)[left.alive]
-        kept = terms.rest + more - terms.least[terms.axis] < room
+        rise = np.where(lowest >= self.most, cap - terms.free.take(slot), rise)
+        rise = np.minimum(rise.take(left.zone) + terms.price, cap)
+        kept = terms.rest + self._along(rise, left) - terms.least.take(terms.axis) < room
         flags = np.zeros(int(prices.cell_from[-1]), dtype=bool)
         flags[left.alive] = kept
         cells = (np.packbits(own, bitorder="little") for own in np.split(flags, prices.cell_from[1:-1]))
         kept_cells = tuple(int.from_bytes(own.tobytes(), "little") for own in cells)
-        below = terms.energy - terms.best[trees] < room
-        if kept_cells == left.cells:
-            return left._replace(leaves=leaves.only(below))
-        return prices.cut(left, kept_cells, below)
+        below = terms.energy - terms.best.take(trees) < room
+        if kept_cells != left.cells:
+            return prices.cut(left, kept_cells, below)
+        every = np.ones(len(leaves.slot), dtype=bool)
+        return left if below.all() else left._replace(leaves=leaves.kept(below, every))
 
     def _tested(self, terms: Terms, left: Left) -> Numbers:
-        """Per class, the least of the energies of leaves that test its action and are reached from it,
+        """Per zone, the least of the energies of leaves that test its action and are reached from it,
         without what they pay for the action."""
-        leaves, count = left.leaves, len(left.classes)
-        each = (terms.energy[leaves.leaf] - terms.more)[leaves.test]
+        leaves, count = left.leaves, len(left.zones)
+        lowest = np.full(len(leaves.slot), self.most, dtype=self.whole)
+        np.minimum.at(lowest, leaves.pair, terms.energy.take(leaves.leaf))
+        each = (lowest - terms.more).take(leaves.of)
         level = _level(leaves.behind - leaves.first)
         levels = int(level.max(initial=0)) + 1
         found = np.full(levels * count, self.most, dtype=self.whole)
@@ -543,7 +595,7 @@ class Table(Header):
         """Per slot, the least energy of the tree's leaves that do not test the action."""
         local = self.arrays.local
         each = np.repeat(terms.energy[:, None], int(local.max()) + 1, axis=1)
-        each[leaves.leaf, local[leaves.slot]] = self.most
+        each[leaves.leaf, local.take(leaves.slot).take(leaves.pair)] = self.most
         least: Numbers = np.minimum.reduceat(each, terms.starts, axis=0)[self.arrays.tree, local]
         return least
 
@@ -552,33 +604,33 @@ class Table(Header):
         Clock.look()
         prices, leaves = self.arrays, left.leaves
         starts, sizes = prices.starts(leaves), [own.bit_count() for own in left.cells]
-        rest = self._left_over(left, sizes)
+        price = self.paid.take(prices.in_file.take(left.classes)).astype(self.whole, copy=False) * (1 << FINER)
+        rest = self._left_over(left, sizes, self._along(price, left))
         least = np.minimum.reduceat(rest, np.cumsum([0, *sizes[:-1]]))
-        price = self.price[left.classes]
-        free = np.minimum.reduceat(price, left.slots)
-        lowest = least_among(price, leaves.first, leaves.behind)
-        more = leaves.least(lowest) - free[leaves.slot]
+        zones = np.minimum.reduceat(price, left.zones)
+        free = np.minimum.reduceat(zones, left.slots)
+        more = leaves.least(least_among(zones, leaves.first, leaves.behind)) - free.take(leaves.slot)
         energy = self._energies(leaves) + leaves.sums(more)
         best = np.minimum.reduceat(energy, starts)
         total = self.start + sum(chain(least.tolist(), free.tolist(), best.tolist()))
         axis = np.repeat(np.arange(len(sizes)), sizes)
         return Terms(total, axis, rest, least, price, free, more, energy, best, starts)
 
-    def _left_over(self, left: Any, sizes: Sequence[int]) -> Numbers:
-        """For each cell that is left, its least cost less what all trees pay for it."""
+    def _left_over(self, left: Any, sizes: Sequence[int], taken: Numbers) -> Numbers:
+        """For each cell that is left, its least cost less what all trees pay for it, ``taken``."""
         (costs, counts, known), alive = self.costs, left.alive
         levers, first = self.prices.ordered.levers, self.arrays.cell_from
         for n in alive[~known[alive]].tolist():
             i = int(np.searchsorted(first, n, side="right")) - 1
             costs[n], counts[n] = map(int, self.cost(i, c := n - int(first[i]), levers[i].cells[c]))
             known[n] = True
-        found: Numbers = costs[alive] + self.nu * counts[alive] - self.taken[alive]
+        found: Numbers = costs[alive] + self.nu * counts[alive] - taken
         ends = np.cumsum(sizes)
         for i, parts in enumerate(left.parts):
             for at in {int(ends[i]) - sizes[i], int(ends[i]) - 1} if parts else ():
                 n, box = int(alive[at]), left.ends[i]
                 cost, counted = self.cost(i, n - int(first[i]), box)
-                found[at] = cost + self.nu * counted - self.taken[n]
+                found[at] = cost + self.nu * counted - taken[at]
         return found
 
     def _energies(self, leaves: Leaves) -> Numbers:

@@ -56,8 +56,11 @@ class Counted(Tables, Protocol):
     def counted(self, k: float) -> Any:
         """The k-th table: per class a whole number of the table's unit."""
 
-    def unspread(self, k: float) -> tuple[Any, Sequence[float] | None]:
-        """The k-th table as the file has it: without prices where they are runs, which come second."""
+    def unspread(self, k: float, read: Any) -> tuple[Any, Sequence[float] | None]:
+        """The k-th table as the file has it: without prices where they are runs, which come second.
+
+        ``read`` reads numbers in text.
+        """
 
 
 class Left(NamedTuple):

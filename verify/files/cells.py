@@ -10,7 +10,7 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Mapping, MutableSequence, Sequence
+from collections.abc import Callable, Mapping, MutableSequence, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cached_property
@@ -62,6 +62,22 @@ class Counted(NamedTuple):
     rates: Sequence[Fraction]
     nu: int
     prices: Sequence[Mapping[int, Sequence[float]]]
+
+
+Row = tuple[Sequence[float], float, float]
+"""Numbers in a row, the largest size of one, and how many prices they stand for."""
+
+
+def _row(found: Sequence[float]) -> Row:
+    again = [one for one in found if one < 0]
+    return found, max(map(abs, found), default=0), len(found) - len(again) - sum(again)
+
+
+def in_text(text: str) -> Row:
+    """The whole numbers in a text, a space between two; raise :class:`ValueError` for any other text."""
+    if text.encode("ascii", "replace").translate(None, b"-0123456789 "):
+        raise ValueError
+    return _row(list(map(int, text.split(" "))) if text else [])
 
 
 def reader(listed: Sequence[Any], where: str, reading: Reading) -> Read:
@@ -164,10 +180,13 @@ class Priced:
         found, runs = self.unspread(k)
         return found if runs is None else found._replace(prices=self._run(runs))
 
-    def unspread(self, k: float) -> tuple[Counted, Sequence[float] | None]:
+    def unspread(
+        self, k: float, read: Callable[[str], Row] = in_text
+    ) -> tuple[Counted, Sequence[float] | None]:
         """The k-th table as the file has it, once the number of trees, actions and classes is checked.
 
-        Where prices are runs over all classes, these come second, and the table has none.
+        Where prices are runs over all classes, these come second, and the table has none. ``read`` does as
+        :func:`in_text`.
         """
         where = f"{self.where}.{checks.index(k, len(self.listed))}"
         given, parts = conform(self.listed[int(k)], TABLE, where), len(self.forests)
@@ -180,7 +199,7 @@ class Priced:
         elif given["trees"]:
             raise Rejected(f"{where}.trees: allowed beside runs: []")
         else:
-            runs = in_a_row(runs, self.every, f"{where}.runs")
+            runs = in_a_row(runs, self.every, f"{where}.runs", read)
         numbers = [given["mu"], *(weights or [1.0])]
         mu, *each = checks.multipliers(f"{where}, mu and weights", numbers, len(numbers))
         rates = [mu * weight for weight in each]
@@ -221,22 +240,21 @@ class Priced:
         return prices
 
 
-def in_a_row(given: Any, most: int, where: str) -> Sequence[float]:
+def in_a_row(given: Any, most: int, where: str, read: Callable[[str], Row]) -> Sequence[float]:
     """Prices in a row, from a list, or from text with a space between two; -n stands for n of them."""
-    found: Sequence[float] = given
     if isinstance(given, str):
         if given and given.count(" ") >= most:
             raise Rejected(f"{where}: {given.count(' ') + 1} numbers; allowed: at most {most}, one per class")
         try:
-            found = list(map(int, given.split(" "))) if given else ()
+            found, largest, stated = read(given)
         except ValueError:
-            found = (math.inf,)
-        if given.strip("-0123456789 ") or max(map(abs, found), default=0) > LARGEST_PRICE:
+            largest = math.inf
+        if largest > LARGEST_PRICE:
             refuse(where, given, "whole numbers of at most 2^53 in size, a space between two")
     else:
         _some(given, where)
-    again = [one for one in found if one < 0]
-    if (stated := len(found) - len(again) - sum(again)) > most:
+        found, _, stated = _row(given)
+    if stated > most:
         raise Rejected(f"{where}: {stated:.0f} prices; allowed: at most {most}, one per class")
     return found
 
