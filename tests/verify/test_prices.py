@@ -22,12 +22,13 @@ from tests.helpers.cost_kinds import in_ranks, with_falls
 from tests.helpers.tree_samples import random_tree_instance, with_missing
 from verify.fast import arrays
 from verify.fast.arrays import Arrays
-from verify.fast.box import PricesNearby
+from verify.fast.arrays import _in_text as with_numpy
+from verify.fast.box import MOST_CELLS, PricesNearby
 from verify.fast.box import prices as fast_prices
 from verify.fast.cells import Unsuited
 from verify.fast.prices import KEPT
 from verify.fast.prices import Prices as Fast
-from verify.files.cells import Priced, filled, spread
+from verify.files.cells import Priced, filled, in_text, spread
 from verify.files.certificate import Certificate
 from verify.files.instance import Source
 from verify.files.reading import parse_json
@@ -338,12 +339,18 @@ def test_prices_are_made_again_for_a_box_elsewhere(tmp_path):
             assert total == quick == math.inf or total - room <= quick <= total, seed
         moved += list(nearby.made.tables.box) == list(configuration.box)
         nearby, (low, high) = PricesNearby(configuration, listed, FAR), configuration.box[0]
-        corner = [(low, low), *configuration.box[1:]]
+        corner = [(start, start) for start, _ in configuration.box]
         left = nearby.taken_out(0, corner, Removed())
-        if low < high and left:
+        if low < high and left and list(nearby.made.tables.box) == corner:
             with pytest.raises(Rejected, match="in another box"):
                 nearby.bound(0, [(high, high), *configuration.box[1:]], left)
             moved += 1
+        nearby = PricesNearby(configuration, listed, FAR)
+        nearby.bound(0, [configuration.box[0], *corner[1:]], Removed())  # one action's cells may be most
+        first, *others = map(len, listed.cells)
+        assert (list(nearby.made.tables.box) == list(configuration.box)) == (
+            first + len(others) > MOST_CELLS * (first + sum(others))
+        )
     assert moved > 20
 
 
@@ -536,3 +543,24 @@ def test_the_fast_path_refuses_prices_that_are_not_one_per_class(tmp_path):
                 fast.bound(0, configuration.box, fast.everything)
             refused += 1
     assert refused > 10
+
+
+def test_numbers_in_text_are_read_alike_with_numpy():
+    """Any text is read as the same numbers, of the same size and count, or refused, in both ways."""
+    rng, read = random.Random(5), 0
+    words = ["0", "-0", "7", "-3", "007", "12 4", "9" * 17, "-" + "9" * 20, "0" * 40 + "8", f"-{2**53}"]
+    odd = ["", " ", "-", "--1", "1-2", "- 1", "1_0", "+1", "\u0661", "1.0", "nan", "\t1", "1\n", "9" * 5000]
+    for _ in range(20_000):
+        text = rng.choice(["", " ", "", ""]) + " ".join(
+            rng.choice(words if rng.random() < 0.9 else odd) for _ in range(rng.randrange(6))
+        )
+        found = []
+        for way in (in_text, with_numpy):
+            try:
+                numbers, largest, stated = way(text)
+                found.append(([*map(int, numbers)], largest, stated))
+            except ValueError:
+                found.append(None)
+        assert found[0] == found[1], text
+        read += found[0] is not None
+    assert 5000 < read < 15_000

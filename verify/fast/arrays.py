@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from math import floor, inf
+from operator import lshift
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,15 +106,16 @@ class Left(NamedTuple):
     ----------
     alive
         The numbers of the cells that are left.
-    classes, zone
-        The classes of these cells, and the zone of each.
+    first, place, zone
+        Of each class of these cells, its first cell, its place among all that the file counts, and its zone.
     zones, slots
         The place of each zone's first class, and of each slot the first zone.
     """
 
     cells: tuple[int, ...]
     alive: Numbers
-    classes: Numbers
+    first: Numbers
+    place: Numbers
     zone: Numbers
     zones: Numbers
     slots: Numbers
@@ -175,10 +177,10 @@ class Arrays(Prices):
         How many cells each action has; the first cell of each, and how many there are of all.
     tree, axis, local
         Of each slot, its tree and action, and its place among the tree's slots.
-    slot_from, slot_of
-        The first class of each slot, and how many there are of all; the slot of each class.
-    first_cell, behind_cell, in_file
-        Of each class, its first cell and the one behind it, and its place among all that the file counts.
+    slot_from, ends
+        The first class of each slot, and how many there are of all; the cell behind its last one.
+    first_cell, in_file
+        Of each class, its first cell, and its place among all that the file counts.
     values, of_tree, nodes
         Of each leaf, its value's place in :attr:`Ordered.values`, its tree, and its node's number there.
     part, extremes
@@ -217,11 +219,9 @@ class Arrays(Prices):
         self.tree, self.axis = np.array(slots, dtype=np.int64).reshape(-1, 2).T
         counts = [len(self.firsts[t][i]) - 1 for t, i in slots]
         self.slot_from = np.cumsum([0, *counts])
-        self.slot_of = np.repeat(np.arange(len(slots)), counts)
         firsts = [self.cell_from[i] + np.array(self.firsts[t][i][:-1], dtype=np.int64) for t, i in slots]
         self.first_cell = np.concatenate(firsts)
-        self.behind_cell = np.append(self.first_cell[1:], 0)
-        self.behind_cell[self.slot_from[1:] - 1] = self.cell_from[self.axis + 1]
+        self.ends = self.cell_from.take(self.axis + 1)
         self.local = np.arange(len(slots)) - np.searchsorted(self.tree, self.tree)
         self.in_file = self._in_file(slots)
 
@@ -248,10 +248,9 @@ class Arrays(Prices):
         columns = [np.array(own, dtype=np.int64) for own in (leaf, pair, [s for s, _ in known])]
         columns += [*np.array(runs, dtype=np.int64).reshape(-1, 3).T.copy()]
         own = Leaves(np.arange(len(leaves)), *columns)
-        cells = tuple((1 << size) - 1 for size in self.sizes)
-        every, classes = np.arange(len(self.charges)), np.arange(len(self.slot_of))
-        ends, parts = (None,) * len(cells), (WHOLE,) * len(cells)
-        return Left(cells, every, classes, classes, classes, self.slot_from[:-1], own, ends, parts)
+        cells, each = tuple((1 << size) - 1 for size in self.sizes), np.arange(len(self.first_cell))
+        numbers = np.arange(len(self.charges)), self.first_cell, self.in_file, each, each, self.slot_from[:-1]
+        return Left(cells, *numbers, own, (None,) * len(cells), (WHOLE,) * len(cells))
 
     def _in_file(self, slots: Sequence[tuple[int, int]]) -> Numbers:
         """The place of each class among all classes that the file counts."""
@@ -271,11 +270,9 @@ class Arrays(Prices):
 
     def _numbers(self, cells: Sequence[int]) -> Numbers:
         """The numbers of cells, which are given as bits per action."""
-        flags = []
-        for own, count in zip(cells, self.sizes, strict=True):
-            some = np.frombuffer(own.to_bytes(count + 7 >> 3, "little"), dtype=np.uint8)
-            flags.append(np.unpackbits(some, count=count, bitorder="little"))
-        return np.flatnonzero(np.concatenate(flags))
+        every, count = sum(map(lshift, cells, self.cell_from.tolist())), len(self.charges)
+        some = np.frombuffer(every.to_bytes(count + 7 >> 3, "little"), dtype=np.uint8)
+        return np.flatnonzero(np.unpackbits(some, count=count, bitorder="little"))
 
     def _packed(self, left: Any) -> Any:
         """What is left, in little room."""
@@ -326,62 +323,63 @@ class Arrays(Prices):
     def cut(self, left: Any, cells: tuple[int, ...], leaves: Any = None) -> Any:
         """What is left if only these cells are, and of the leaves only these, given as booleans."""
         Clock.look()
-        budget, own = self.ordered.budget, left.leaves
-        paid, alive = np.full(len(self.charges), self.dear), self._numbers(cells)
-        paid[alive] = self.charges[alive]
+        budget, own, alive = self.ordered.budget, left.leaves, self._numbers(cells)
+        count = np.zeros(len(self.charges) + 1, dtype=np.int64)
+        count[alive + 1] = 1
+        count = np.cumsum(count)  # how many cells are left before each
+        starts, paid = count.take(self.cell_from), np.append(self.charges.take(alive), self.dear)
         for i, parts in enumerate(left.parts):
             for c, cost in parts.items():
                 if cells[i] >> c & 1:
-                    paid[self.cell_from[i] + c] = min(cost, self.dear)
-        least = np.minimum.reduceat(paid, self.cell_from[:-1])
+                    paid[count[self.cell_from[i] + c]] = min(cost, self.dear)
+        least = np.minimum.reduceat(paid, starts[:-1])
         room = budget.most - int(least.sum())
         if room <= 0 or not all(cells):
             return left._replace(cells=(0,) * len(cells))
-        count = np.zeros(len(paid) + 1, dtype=np.int64)
-        count[alive + 1] = 1
-        count = np.cumsum(count)
-        first, behind = self.run(left)
-        reached = count.take(behind) - count.take(first)
+        first, behind = (count.take(ends) for ends in self.ranges(left))
+        some, first, behind = first < behind, first.take(own.first), behind.take(own.behind - 1)
+        reached = behind - first
+        each = least_among(paid, first, np.maximum(behind, first + 1))
+        each[reached == 0] = self.dear
         if len(own.of) > len(own.slot):
             reached = np.bincount(own.of, reached)
         axis = self.axis.take(own.slot)
-        more = own.least(least_among(paid, first, behind)) - least.take(axis)
+        more = own.least(each) - least.take(axis)
         more[reached == 0] = room
         kept = own.sums(more) < room
         if leaves is not None:
             kept &= leaves
-        every = count[self.cell_from[1:]] - count[self.cell_from[:-1]]
-        few = own.kept(kept, reached < every.take(axis))
-        before, after = (count.take(of.take(left.classes)) for of in (self.first_cell, self.behind_cell))
-        return self._zoned(left._replace(cells=cells, alive=alive, leaves=few), np.flatnonzero(before < after))
+        few = own.kept(kept, reached < np.diff(starts).take(axis))
+        return self._zoned(left._replace(cells=cells, alive=alive, leaves=few), count, some)
 
-    def _zoned(self, left: Left, stay: Numbers) -> Left:
-        """What is left, once only some of the classes are, with zones as large as the pairs allow."""
-        own, zone = left.leaves, left.zone.take(stay)
-        before = np.zeros(len(left.zones) + 1, dtype=np.int64)
-        before[zone + 1] = 1
-        before = np.cumsum(before)  # how many zones are left before each
+    def _zoned(self, left: Left, count: Numbers, some: Numbers) -> Left:
+        """What is left, without classes of no cell that is left, and with zones as large as pairs allow.
+
+        ``count``: how many cells are left before each; ``some``: in which zones there are any.
+        """
+        own, before = left.leaves, count.take(left.first)
+        stay = np.flatnonzero(before < _next(before, left.zones.take(left.slots), count.take(self.ends)))
+        before = np.append(0, np.cumsum(some))
         first, behind, slots = (before.take(places) for places in (own.first, own.behind, left.slots))
         runs = np.flatnonzero(first < behind)
         first, behind = first.take(runs), behind.take(runs)
         border = np.zeros(int(before[-1]) + 1, dtype=np.int64)
         border[first] = border[behind] = border[slots] = border[-1] = 1
         now = np.cumsum(border) - 1
-        zone = now.take(before.take(zone))
+        zone = now.take(before[:-1]).take(left.zone.take(stay))
         return left._replace(
-            classes=left.classes.take(stay),
+            first=left.first.take(stay),
+            place=left.place.take(stay),
             zone=zone,
-            zones=np.flatnonzero(np.diff(zone, prepend=-1)),
+            zones=np.append(0, np.flatnonzero(zone[1:] != zone[:-1]) + 1),
             slots=now.take(slots),
             leaves=own._replace(of=own.of.take(runs), first=now.take(first), behind=now.take(behind)),
         )
 
-    def run(self, left: Any) -> tuple[Numbers, Numbers]:
-        """The first cell of each run of zones, and the one behind it."""
-        own, last = left.leaves, np.append(left.zones[1:], len(left.classes)) - 1
-        first = self.first_cell.take(left.classes.take(left.zones))
-        behind = self.behind_cell.take(left.classes.take(last))
-        return first.take(own.first), behind.take(own.behind - 1)
+    def ranges(self, left: Any) -> tuple[Numbers, Numbers]:
+        """The first cell of each zone, and one behind it; those between it and the next zone are gone."""
+        first = left.first.take(left.zones)
+        return first, _next(first, left.slots, self.ends)
 
     def merged(self, ends: Sequence[Interval], left: Any) -> Any:
         """As that of the other path."""
@@ -391,7 +389,8 @@ class Arrays(Prices):
             return left
         own = left.leaves
         axis = self.axis.take(own.slot).take(own.of)
-        first, behind = self.run(left)
+        first, behind = self.ranges(left)
+        first, behind = first.take(own.first), behind.take(own.behind - 1)
         odd, number = np.uint64(0x9E3779B97F4A7C15), (own.number + 1).astype(np.uint64)
         number *= odd
         number = (number ^ number >> np.uint64(32)) * odd  # so that few sums of different ones are equal
@@ -429,6 +428,13 @@ class Arrays(Prices):
 
     def _read(self, k: float) -> Any:
         return Table(self, k)
+
+
+def _next(numbers: Numbers, slots: Numbers, ends: Numbers) -> Numbers:
+    """The number behind each, given the first place of each slot, and what is behind its last one."""
+    found = np.append(numbers[1:], 0)
+    found[np.roll(slots, -1) - 1] = ends
+    return found
 
 
 def _alike(a: int, b: int, pair: Numbers, first: Numbers, behind: Numbers) -> bool:
@@ -541,7 +547,7 @@ class Table(Header):
         slots = left.zones.take(left.slots)
         change[slots] = each[slots]
         step = np.zeros(int(prices.cell_from[-1]), each.dtype)
-        np.add.at(step, prices.first_cell.take(left.classes), change)
+        np.add.at(step, left.first, change)
         sums: Numbers = np.cumsum(np.append(0, step), dtype=each.dtype)
         found: Numbers = sums[1:] - np.repeat(sums[prices.cell_from[:-1]], prices.sizes)
         return found.take(left.alive)
@@ -555,7 +561,7 @@ class Table(Header):
         terms, prices, leaves = self._terms(left), self.arrays, left.leaves
         room, trees = need - terms.total, prices.of_tree.take(leaves.number)
         cap = max(room, 0)  # what rises by the cap is out
-        slot = prices.slot_of.take(left.classes.take(left.zones))
+        slot = np.repeat(np.arange(len(left.slots)), np.diff(left.slots, append=len(left.zones)))
         lowest = np.minimum(self._tested(terms, left), self._others(terms, leaves).take(slot))
         rise = lowest - (terms.best.take(prices.tree) + terms.free).take(slot)
         if cap > (1 << MOST_BITS) // len(prices.trees):
@@ -563,15 +569,16 @@ class Table(Header):
         rise = np.where(lowest >= self.most, cap - terms.free.take(slot), rise)
         rise = np.minimum(rise.take(left.zone) + terms.price, cap)
         kept = terms.rest + self._along(rise, left) - terms.least.take(terms.axis) < room
-        flags = np.zeros(int(prices.cell_from[-1]), dtype=bool)
+        flags = np.zeros(len(prices.charges), dtype=bool)
         flags[left.alive] = kept
-        cells = (np.packbits(own, bitorder="little") for own in np.split(flags, prices.cell_from[1:-1]))
-        kept_cells = tuple(int.from_bytes(own.tobytes(), "little") for own in cells)
+        every = int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+        ends = zip(prices.cell_from.tolist(), prices.sizes, strict=False)
+        kept_cells = tuple(every >> at & (1 << size) - 1 for at, size in ends)
         below = terms.energy - terms.best.take(trees) < room
         if kept_cells != left.cells:
             return prices.cut(left, kept_cells, below)
-        every = np.ones(len(leaves.slot), dtype=bool)
-        return left if below.all() else left._replace(leaves=leaves.kept(below, every))
+        pairs = np.ones(len(leaves.slot), dtype=bool)
+        return left if below.all() else left._replace(leaves=leaves.kept(below, pairs))
 
     def _tested(self, terms: Terms, left: Left) -> Numbers:
         """Per zone, the least of the energies of leaves that test its action and are reached from it,
@@ -593,18 +600,19 @@ class Table(Header):
 
     def _others(self, terms: Terms, leaves: Leaves) -> Numbers:
         """Per slot, the least energy of the tree's leaves that do not test the action."""
-        local = self.arrays.local
-        each = np.repeat(terms.energy[:, None], int(local.max()) + 1, axis=1)
-        each[leaves.leaf, local.take(leaves.slot).take(leaves.pair)] = self.most
-        least: Numbers = np.minimum.reduceat(each, terms.starts, axis=0)[self.arrays.tree, local]
-        return least
+        local, width = self.arrays.local, int(self.arrays.local.max()) + 1
+        each = np.empty((len(terms.energy), width), self.whole)
+        each[:] = terms.energy[:, None]
+        each.reshape(-1)[leaves.leaf * width + local.take(leaves.slot).take(leaves.pair)] = self.most
+        least: Numbers = np.minimum.reduceat(each, terms.starts, axis=0)
+        return least.take(self.arrays.tree * width + local)
 
     def _terms(self, left: Any) -> Terms:
         """What the bound is the sum of."""
         Clock.look()
         prices, leaves = self.arrays, left.leaves
         starts, sizes = prices.starts(leaves), [own.bit_count() for own in left.cells]
-        price = self.paid.take(prices.in_file.take(left.classes)).astype(self.whole, copy=False) * (1 << FINER)
+        price = self.paid.take(left.place).astype(self.whole, copy=False) * (1 << FINER)
         rest = self._left_over(left, sizes, self._along(price, left))
         least = np.minimum.reduceat(rest, np.cumsum([0, *sizes[:-1]]))
         zones = np.minimum.reduceat(price, left.zones)

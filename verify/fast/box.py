@@ -36,6 +36,9 @@ MOST_COLUMNS = 600
 LARGE = 1000
 """From so many leaves on, trees are bounded all at once, if numpy is installed."""
 
+MOST_CELLS = 0.7
+"""The largest share of a configuration's cells in a box that prices are made for."""
+
 ROUNDOFF = 2.0**-53
 TINY = 2.0**-960
 """This share of a size is added to a bound, for what products lose below the smallest normal number."""
@@ -109,7 +112,8 @@ class PricesNearby:
     """:func:`prices`, made for the box in which they are first used: it often holds few of a forest's leaves.
 
     For a node outside that box they are made again, for the whole configuration. Nothing has been taken out
-    there: a node that takes something out has its own box in the one that prices were made for.
+    there: a node that takes something out has its own box in the one that prices were made for. They are made
+    for the whole at once where the box holds most of its cells.
     """
 
     def __init__(self, configuration: Configuration, tables: Any, target: Fraction) -> None:
@@ -119,13 +123,21 @@ class PricesNearby:
         self.made: KernelPrices | None = None
 
     def _made(self, ends: Sequence[Interval], left: Any) -> KernelPrices:
-        box = ends if self.made is None else self.made.tables.box
+        self.made = self.made or self._first(ends)
+        box = self.made.tables.box
         if any(a < low or high < b for (a, b), (low, high) in zip(ends, box, strict=True)):
             if left:
                 raise Rejected("cells taken out in another box, a fault of verify/fast: use --slow")
-            self.made, box = None, self.configuration.box
-        self.made = self.made or prices(self.configuration, self.tables.within(box), self.target)
+            self.made = prices(self.configuration, self.tables, self.target)
         return self.made
+
+    def _first(self, box: Sequence[Interval]) -> KernelPrices:
+        near = self.tables.within(box)
+        if sum(map(len, near.cells)) > MOST_CELLS * sum(map(len, self.tables.cells)):
+            whole = prices(self.configuration, self.tables, self.target)
+            if type(whole) is not KernelPrices:
+                return whole
+        return prices(self.configuration, near, self.target)
 
     def bound(self, k: int, ends: Sequence[Interval], left: Any) -> Fraction | float:
         """As :meth:`verify.kernel.prices.Prices.bound`."""

@@ -56,7 +56,8 @@ def conform(value: Any, shape: Any, where: str) -> Any:  # noqa: PLR0912
     elif isinstance(shape, list | tuple):
         if not isinstance(value, list) or (isinstance(shape, tuple) and len(value) != len(shape)):
             refuse(where, value, "a list" if isinstance(shape, list) else f"a list of {len(shape)}")
-        if shape == [float] and {*map(type, value)} <= {float} and all(map(math.isfinite, value)):
+        plain = shape in ([float], [bool]) and {*map(type, value)} <= {*shape}
+        if plain and all(map(math.isfinite, value)):
             return value
         inner = repeat(shape[0]) if isinstance(shape, list) else shape
         return [conform(item, one, f"{where}.{k}") for k, item, one in zip(count(), value, inner)]
