@@ -183,8 +183,8 @@ class Arrays(Prices):
         Of each class, its first cell, and its place among all that the file counts.
     values, of_tree, nodes
         Of each leaf, its value's place in :attr:`Ordered.values`, its tree, and its node's number there.
-    part, extremes
-        The part of each tree; the least and the greatest value.
+    worth, extremes
+        Of each leaf, the place of its value among those of all parts; the least and the greatest value.
     charges, dear
         Of each cell, its least cost in the budget's units, at most ``dear``, which is more than may be paid.
     rank, dearest
@@ -209,14 +209,15 @@ class Arrays(Prices):
         self.values = np.array([leaf.value for _, leaf in leaves], dtype=np.int64)
         self.of_tree = np.array([t for t, _ in leaves], dtype=np.int64)
         self.nodes = np.array([leaf.node for _, leaf in leaves], dtype=np.int64)
-        self.part = np.array([part for part, _ in self.trees], dtype=np.int64)
+        part = np.array([part for part, _ in self.trees], dtype=np.int64)
+        self.worth = part.take(self.of_tree) * len(self.whole_values) + self.values
         self.extremes = [min(self.whole_values), max(self.whole_values)]
         self.opened: dict[int, tuple[Packed, Any]] = {}
         everything = self._everything(slots, leaves)
         self.everything = self.cut(everything, everything.cells)
 
     def _number_slots(self, slots: Sequence[tuple[int, int]]) -> None:
-        self.tree, self.axis = np.array(slots, dtype=np.int64).reshape(-1, 2).T
+        self.tree, self.axis = np.array(slots, dtype=np.int64).reshape(-1, 2).T.copy()
         counts = [len(self.firsts[t][i]) - 1 for t, i in slots]
         self.slot_from = np.cumsum([0, *counts])
         firsts = [self.cell_from[i] + np.array(self.firsts[t][i][:-1], dtype=np.int64) for t, i in slots]
@@ -236,16 +237,16 @@ class Arrays(Prices):
 
     def _everything(self, slots: Sequence[tuple[int, int]], leaves: Sequence[tuple[int, Leaf]]) -> Left:
         """All cells and leaves; these are given with their trees. Each class is a zone of its own."""
-        place = {slot: s for s, slot in enumerate(slots)}
-        leaf, pair, known = list[int](), list[int](), dict[tuple[int, int], int]()
+        place, (leaf, pair, known) = {slot: s for s, slot in enumerate(slots)}, ([], [], {})
         for n, (t, one) in enumerate(leaves):
             Clock.look()
-            for i, mask in one.tested:
+            for both in one.tested:
                 leaf.append(n)
-                pair.append(known.setdefault((place[t, i], mask), len(known)))
+                pair.append(known.setdefault((t, both), len(known)))
+        tested = [(place[t, i], mask) for t, (i, mask) in known]
         first = self.slot_from.tolist()
-        runs = [(p, first[s] + a, first[s] + b) for (s, mask), p in known.items() for a, b in _runs(mask)]
-        columns = [np.array(own, dtype=np.int64) for own in (leaf, pair, [s for s, _ in known])]
+        runs = [(p, first[s] + a, first[s] + b) for p, (s, mask) in enumerate(tested) for a, b in _runs(mask)]
+        columns = [np.array(own, dtype=np.int64) for own in (leaf, pair, [s for s, _ in tested])]
         columns += [*np.array(runs, dtype=np.int64).reshape(-1, 3).T.copy()]
         own = Leaves(np.arange(len(leaves)), *columns)
         cells, each = tuple((1 << size) - 1 for size in self.sizes), np.arange(len(self.first_cell))
@@ -432,8 +433,9 @@ class Arrays(Prices):
 
 def _next(numbers: Numbers, slots: Numbers, ends: Numbers) -> Numbers:
     """The number behind each, given the first place of each slot, and what is behind its last one."""
-    found = np.append(numbers[1:], 0)
-    found[np.roll(slots, -1) - 1] = ends
+    found = np.empty_like(numbers)
+    found[:-1] = numbers[1:]
+    found[slots[1:] - 1], found[-1] = ends[:-1], ends[-1]
     return found
 
 
@@ -501,7 +503,7 @@ class Table(Header):
     costs
         Of each cell, once computed: its cost, whether it is above 0, and that it is computed.
     energies
-        Per part and value of leaves, once computed: less what the value is worth; and that it is computed.
+        Per part and value, once computed: less what the value is worth; and that it is computed.
     """
 
     def __init__(self, prices: Arrays, k: float) -> None:
@@ -517,10 +519,10 @@ class Table(Header):
         bits = max(max(amounts).bit_length(), need.bit_length() + len(prices.trees).bit_length())
         self.whole: Any = np.int64 if bits <= MOST_BITS else object
         self.most = 1 << MOST_BITS + 4 if self.whole is np.int64 else 1 << bits + 64
-        cells, shape = int(prices.cell_from[-1]), (len(self.rates), len(prices.ordered.values))
+        cells, worths = int(prices.cell_from[-1]), len(self.rates) * len(prices.whole_values)
         fresh = np.zeros(cells, self.whole), np.zeros(cells, self.whole), np.zeros(cells, bool)
         self.costs = self.shared(prices.costs, (self.grid, self.whole), fresh)
-        self.energies = np.zeros(shape, self.whole), np.zeros(shape, bool)
+        self.energies = np.zeros(worths, self.whole), np.zeros(worths, bool)
 
     def _listed(self, given: Sequence[Mapping[int, Sequence[float]]]) -> Numbers:
         """The price of each class that the file counts, from a list per tree and action."""
@@ -561,7 +563,9 @@ class Table(Header):
         terms, prices, leaves = self._terms(left), self.arrays, left.leaves
         room, trees = need - terms.total, prices.of_tree.take(leaves.number)
         cap = max(room, 0)  # what rises by the cap is out
-        slot = np.repeat(np.arange(len(left.slots)), np.diff(left.slots, append=len(left.zones)))
+        slot = np.zeros(len(left.zones), dtype=np.int64)
+        slot[left.slots[1:]] = 1
+        slot = np.cumsum(slot)
         lowest = np.minimum(self._tested(terms, left), self._others(terms, leaves).take(slot))
         rise = lowest - (terms.best.take(prices.tree) + terms.free).take(slot)
         if cap > (1 << MOST_BITS) // len(prices.trees):
@@ -620,7 +624,8 @@ class Table(Header):
         more = leaves.least(least_among(zones, leaves.first, leaves.behind)) - free.take(leaves.slot)
         energy = self._energies(leaves) + leaves.sums(more)
         best = np.minimum.reduceat(energy, starts)
-        total = self.start + sum(chain(least.tolist(), free.tolist(), best.tolist()))
+        paid = np.add.reduceat(free, np.flatnonzero(prices.local == 0))
+        total = self.start + sum(chain(least.tolist(), paid.tolist(), best.tolist()))
         axis = np.repeat(np.arange(len(sizes)), sizes)
         return Terms(total, axis, rest, least, price, free, more, energy, best, starts)
 
@@ -643,10 +648,10 @@ class Table(Header):
 
     def _energies(self, leaves: Leaves) -> Numbers:
         """Less what the values of leaves are worth."""
-        prices, (found, known) = self.arrays, self.energies
-        part, value = prices.part[prices.of_tree[leaves.number]], prices.values[leaves.number]
-        new = ~known[part, value]
-        for p, v in {*zip(part[new].tolist(), value[new].tolist(), strict=True)}:
-            found[p, v], known[p, v] = self.worth(p, prices.whole_values[v]), True
-        energies: Numbers = found[part, value]
+        at, (found, known) = self.arrays.worth.take(leaves.number), self.energies
+        new = np.unique(at[~known.take(at)])
+        whole, width = self.arrays.whole_values, len(self.arrays.whole_values)
+        found[new] = [self.worth(n // width, whole[n % width]) for n in new.tolist()]
+        known[new] = True
+        energies: Numbers = found.take(at)
         return energies

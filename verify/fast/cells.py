@@ -220,6 +220,7 @@ class Ordered:
 
     def _leaves(self, tree: Sequence[Node], classes: Mapping[int, Sequence[int]]) -> Iterator[Leaf]:
         waiting = [(0, Allowed(), 0)]  # the third: what the cells cost more than the cheapest ones
+        known = dict[Any, tuple[int, int] | None]()  # by action and cells, what a leaf tests
         while waiting:
             Clock.look()
             number, allowed, paid = waiting.pop()
@@ -228,8 +229,11 @@ class Ordered:
                 raise Unsuited
             node = tree[number]
             if isinstance(node, float):
-                tested = ((i, bits(cells, classes[i])) for i, cells in allowed.items())
-                some = tuple((i, mask) for i, mask in tested if mask != (2 << classes[i][-1]) - 1)
+                for each in allowed.items():
+                    if each not in known:
+                        mask, i = bits(each[1], classes[each[0]]), each[0]
+                        known[each] = (i, mask) if mask != (2 << classes[i][-1]) - 1 else None
+                some = tuple(filter(None, map(known.__getitem__, allowed.items())))
                 yield Leaf(number, self.number.setdefault(node, len(self.number)), some)
                 continue
             source, more = self.columns[node[0]], self.budget.more

@@ -76,13 +76,16 @@ def _source(path: Path, state: tuple[int, int] | None) -> Source:
 def within(seconds: float) -> Iterator[None]:
     """Limit the time that the kernel may take inside the ``with`` block.
 
-    Meanwhile garbage collection passes over what exists now, which can be millions of numbers.
+    Meanwhile garbage collection passes over what exists now, which can be millions of numbers, and comes only
+    after many more objects than usual.
     """
-    Clock.end = time.monotonic() + seconds
+    Clock.end, usual = time.monotonic() + seconds, gc.get_threshold()
     gc.freeze()
+    gc.set_threshold(100_000, *usual[1:])
     try:
         yield
     finally:
+        gc.set_threshold(*usual)
         gc.unfreeze()
         Clock.end = math.inf
 
