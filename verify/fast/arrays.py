@@ -237,7 +237,8 @@ class Arrays(Prices):
 
     def _everything(self, slots: Sequence[tuple[int, int]], leaves: Sequence[tuple[int, Leaf]]) -> Left:
         """All cells and leaves; these are given with their trees. Each class is a zone of its own."""
-        place, (leaf, pair, known) = {slot: s for s, slot in enumerate(slots)}, ([], [], {})
+        place = {slot: s for s, slot in enumerate(slots)}
+        leaf, pair, known = list[int](), list[int](), dict[Any, int]()
         for n, (t, one) in enumerate(leaves):
             Clock.look()
             for both in one.tested:
@@ -476,12 +477,14 @@ def least_among(numbers: Numbers, first: Numbers, behind: Numbers) -> Numbers:
 
     (By a sparse table: the least of 1, 2, 4, ... numbers from each place on.)
     """
-    level, levels = _level(behind - first), [numbers]
-    for k in range(int(level.max(initial=0))):
-        half, above = 1 << k, levels[-1].copy()
-        above[:-half] = np.minimum(levels[-1][:-half], levels[-1][half:])
-        levels.append(above)
-    flat, row = np.concatenate(levels), level * len(numbers)
+    level, count = _level(behind - first), len(numbers)
+    levels = np.empty((int(level.max(initial=0)) + 1, count), numbers.dtype)
+    levels[0] = numbers
+    for k, above in enumerate(levels[1:]):
+        half = 1 << k
+        np.minimum(levels[k, :-half], levels[k, half:], out=above[:-half])
+        above[-half:] = levels[k, -half:]
+    flat, row = levels.reshape(-1), level * count
     least: Numbers = np.minimum(flat.take(row + first), flat.take(row + behind - (1 << level)))
     return least
 
@@ -604,12 +607,12 @@ class Table(Header):
 
     def _others(self, terms: Terms, leaves: Leaves) -> Numbers:
         """Per slot, the least energy of the tree's leaves that do not test the action."""
-        local, width = self.arrays.local, int(self.arrays.local.max()) + 1
-        each = np.empty((len(terms.energy), width), self.whole)
-        each[:] = terms.energy[:, None]
-        each.reshape(-1)[leaves.leaf * width + local.take(leaves.slot).take(leaves.pair)] = self.most
-        least: Numbers = np.minimum.reduceat(each, terms.starts, axis=0)
-        return least.take(self.arrays.tree * width + local)
+        local, tree, count = self.arrays.local, self.arrays.tree, len(terms.energy)
+        each = np.empty((int(local.max()) + 1, count), self.whole)
+        each[:] = terms.energy
+        each.reshape(-1)[local.take(leaves.slot).take(leaves.pair) * count + leaves.leaf] = self.most
+        least: Numbers = np.minimum.reduceat(each, terms.starts, axis=1)
+        return least.take(local * len(terms.starts) + tree)
 
     def _terms(self, left: Any) -> Terms:
         """What the bound is the sum of."""
@@ -649,9 +652,9 @@ class Table(Header):
     def _energies(self, leaves: Leaves) -> Numbers:
         """Less what the values of leaves are worth."""
         at, (found, known) = self.arrays.worth.take(leaves.number), self.energies
-        new = np.unique(at[~known.take(at)])
-        whole, width = self.arrays.whole_values, len(self.arrays.whole_values)
-        found[new] = [self.worth(n // width, whole[n % width]) for n in new.tolist()]
-        known[new] = True
+        if new := [*{*at[~known.take(at)].tolist()}]:
+            whole, width = self.arrays.whole_values, len(self.arrays.whole_values)
+            found[new] = [self.worth(n // width, whole[n % width]) for n in new]
+            known[new] = True
         energies: Numbers = found.take(at)
         return energies

@@ -125,7 +125,8 @@ class PricesNearby:
     def _made(self, ends: Sequence[Interval], left: Any) -> KernelPrices:
         self.made = self.made or self._first(ends)
         box = self.made.tables.box
-        if any(a < low or high < b for (a, b), (low, high) in zip(ends, box, strict=True)):
+        outside = (a < low or high < b for (a, b), (low, high) in zip(ends, box, strict=True))
+        if box is not self.configuration.box and any(outside):
             if left:
                 raise Rejected("cells taken out in another box, a fault of verify/fast: use --slow")
             self.made = prices(self.configuration, self.tables, self.target)

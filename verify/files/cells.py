@@ -243,7 +243,7 @@ class Priced:
 def in_a_row(given: Any, most: int, where: str, read: Callable[[str], Row]) -> Sequence[float]:
     """Prices in a row, from a list, or from text with a space between two; -n stands for n of them."""
     if isinstance(given, str):
-        if given and given.count(" ") >= most:
+        if given and len(given) >= most and given.count(" ") >= most:
             raise Rejected(f"{where}: {given.count(' ') + 1} numbers; allowed: at most {most}, one per class")
         try:
             found, largest, stated = read(given)
