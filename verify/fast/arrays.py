@@ -517,8 +517,12 @@ class Table(Header):
         largest = max(int(self.paid.max(initial=0)), -int(self.paid.min(initial=0)))
         values = [abs(self.worth(part, v)) for part in range(len(self.rates)) for v in prices.extremes]
         need = abs(floor((prices.target - prices.configuration.fixed) / self.grid))
-        most = largest * max(len(prices.trees), len(prices.sizes))
-        amounts = [most << FINER, self.nu, *values, floor(prices.dearest / self.grid)]
+        sums = largest * max(len(prices.trees), len(prices.sizes))
+        if (sums << FINER).bit_length() > MOST_BITS:  # they may be less
+            each = np.abs(self.paid.take(prices.in_file))
+            slots = np.maximum.reduceat(each, prices.slot_from[:-1]).astype(np.float64)
+            sums = int(max(np.bincount(of, slots).max() for of in (prices.axis, prices.tree)))
+        amounts = [sums << FINER, self.nu, *values, floor(prices.dearest / self.grid)]
         bits = max(max(amounts).bit_length(), need.bit_length() + len(prices.trees).bit_length())
         self.whole: Any = np.int64 if bits <= MOST_BITS else object
         self.most = 1 << MOST_BITS + 4 if self.whole is np.int64 else 1 << bits + 64
