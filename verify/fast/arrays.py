@@ -26,9 +26,6 @@ Numbers = NDArray[Any]
 MOST_BITS = 58
 """The most binary digits of amounts in 64 bits: sums of some of them have 64, too."""
 
-LONGEST = 18
-"""The most signs of a number that is read as one of 64 bits."""
-
 OPEN = 32
 """How many nodes' leaves are kept as arrays, those used last; others' are worked out again."""
 
@@ -67,18 +64,15 @@ class Leaves(NamedTuple):
     def kept(self, leaves: Numbers, pairs: Numbers) -> Leaves:
         """These leaves without some leaves, and tests of some pairs; both are given as booleans."""
         own = np.flatnonzero(pairs.take(self.pair) & leaves.take(self.leaf))
-        pair, place = self.pair.take(own), np.full(len(self.slot), -1)
-        place[pair] = 0
-        tested = np.flatnonzero(place == 0)
-        place[tested] = np.arange(len(tested))
-        of = place.take(self.of)
-        runs = np.flatnonzero(of >= 0)
+        pair, tested = self.pair.take(own), np.zeros(len(self.slot), dtype=bool)
+        tested[pair] = True
+        place, runs = np.cumsum(tested) - 1, np.flatnonzero(tested.take(self.of))
         return Leaves(
             self.number.take(np.flatnonzero(leaves)),
             (np.cumsum(leaves) - 1).take(self.leaf.take(own)),
             place.take(pair),
-            self.slot.take(tested),
-            of.take(runs),
+            self.slot.take(np.flatnonzero(tested)),
+            place.take(self.of.take(runs)),
             self.first.take(runs),
             self.behind.take(runs),
         )
@@ -140,10 +134,8 @@ class Terms(NamedTuple):
     ----------
     total
         Their sum.
-    axis, rest
-        Of each cell that is left, its action, and its cost less what all trees pay for it.
-    least
-        Per action, the least of these.
+    rest
+        Of each cell that is left, its cost less what all trees pay for it, above the least of its action's.
     price
         Of each class that is left, its price.
     free
@@ -157,9 +149,7 @@ class Terms(NamedTuple):
     """
 
     total: int
-    axis: Numbers
     rest: Numbers
-    least: Numbers
     price: Numbers
     free: Numbers
     more: Numbers
@@ -209,8 +199,7 @@ class Arrays(Prices):
         self.values = np.array([leaf.value for _, leaf in leaves], dtype=np.int64)
         self.of_tree = np.array([t for t, _ in leaves], dtype=np.int64)
         self.nodes = np.array([leaf.node for _, leaf in leaves], dtype=np.int64)
-        part = np.array([part for part, _ in self.trees], dtype=np.int64)
-        self.worth = part.take(self.of_tree) * len(self.whole_values) + self.values
+        self.worth: Numbers = self.values + [self.trees[t][0] * len(self.whole_values) for t, _ in leaves]
         self.extremes = [min(self.whole_values), max(self.whole_values)]
         self.opened: dict[int, tuple[Packed, Any]] = {}
         everything = self._everything(slots, leaves)
@@ -462,12 +451,10 @@ def _in_text(text: str) -> tuple[Sequence[float], float, float]:
     """As :func:`verify.files.cells.in_text`."""
     signs = np.frombuffer(f" {text} ".encode("ascii", "replace"), dtype=np.uint8)
     digit, space, minus = signs - np.uint8(48) < 10, signs == 32, signs == 45
-    if text and not (digit[1:] | space[1:] & digit[:-1] | minus[1:] & space[:-1]).all():
+    if not (digit[1:] | space[1:] & digit[:-1] | minus[1:] & space[:-1]).all():
         raise ValueError
-    found: Any = np.fromstring(text, dtype=np.int64, sep=" ") if text else np.zeros(0, dtype=np.int64)
-    if np.diff(np.flatnonzero(space)).max() > LONGEST:  # perhaps more than 64 bits
-        found = np.array(list(map(int, text.split(" "))), dtype=object)
-    largest = max(int(found.max(initial=0)), -int(found.min(initial=0)))
+    found: Any = np.fromstring(text, dtype=np.int64, sep=" ")  # of what needs more bits, the largest
+    largest = max(int(found.max()), -int(found.min()))
     every = np.maximum(1, -found)
     return found, largest, int(every.sum(dtype=object if largest * len(every) >> MOST_BITS else np.int64))
 
@@ -551,12 +538,10 @@ class Table(Header):
 
     def _along(self, each: Numbers, left: Left) -> Numbers:
         """Per cell that is left, the sum over all trees of what the cell's class has."""
-        prices, change = self.arrays, each.copy()
-        change[1:] -= each[:-1]
-        slots = left.zones.take(left.slots)
-        change[slots] = each[slots]
+        prices, before = self.arrays, np.roll(each, 1)
+        before[left.zones.take(left.slots)] = 0
         step = np.zeros(int(prices.cell_from[-1]), each.dtype)
-        np.add.at(step, left.first, change)
+        np.add.at(step, left.first, each - before)
         sums: Numbers = np.cumsum(np.append(0, step), dtype=each.dtype)
         found: Numbers = sums[1:] - np.repeat(sums[prices.cell_from[:-1]], prices.sizes)
         return found.take(left.alive)
@@ -570,16 +555,14 @@ class Table(Header):
         terms, prices, leaves = self._terms(left), self.arrays, left.leaves
         room, trees = need - terms.total, prices.of_tree.take(leaves.number)
         cap = max(room, 0)  # what rises by the cap is out
-        slot = np.zeros(len(left.zones), dtype=np.int64)
-        slot[left.slots[1:]] = 1
-        slot = np.cumsum(slot)
+        slot = np.cumsum(np.bincount(left.slots[1:], minlength=len(left.zones)))
         lowest = np.minimum(self._tested(terms, left), self._others(terms, leaves).take(slot))
         rise = lowest - (terms.best.take(prices.tree) + terms.free).take(slot)
         if cap > (1 << MOST_BITS) // len(prices.trees):
             rise = rise.astype(object)
         rise = np.where(lowest >= self.most, cap - terms.free.take(slot), rise)
         rise = np.minimum(rise.take(left.zone) + terms.price, cap)
-        kept = terms.rest + self._along(rise, left) - terms.least.take(terms.axis) < room
+        kept = terms.rest + self._along(rise, left) < room
         flags = np.zeros(len(prices.charges), dtype=bool)
         flags[left.alive] = kept
         every = int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
@@ -633,8 +616,7 @@ class Table(Header):
         best = np.minimum.reduceat(energy, starts)
         paid = np.add.reduceat(free, np.flatnonzero(prices.local == 0))
         total = self.start + sum(chain(least.tolist(), paid.tolist(), best.tolist()))
-        axis = np.repeat(np.arange(len(sizes)), sizes)
-        return Terms(total, axis, rest, least, price, free, more, energy, best, starts)
+        return Terms(total, rest - np.repeat(least, sizes), price, free, more, energy, best, starts)
 
     def _left_over(self, left: Any, sizes: Sequence[int], taken: Numbers) -> Numbers:
         """For each cell that is left, its least cost less what all trees pay for it, ``taken``."""

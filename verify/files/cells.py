@@ -10,7 +10,7 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Mapping, MutableSequence, Sequence
+from collections.abc import Mapping, MutableSequence, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cached_property
@@ -77,7 +77,7 @@ def in_text(text: str) -> Row:
     """The whole numbers in a text, a space between two; raise :class:`ValueError` for any other text."""
     if text.encode("ascii", "replace").translate(None, b"-0123456789 "):
         raise ValueError
-    return _row(list(map(int, text.split(" "))) if text else [])
+    return _row(list(map(int, text.split(" "))))
 
 
 def reader(listed: Sequence[Any], where: str, reading: Reading) -> Read:
@@ -180,9 +180,7 @@ class Priced:
         found, runs = self.unspread(k)
         return found if runs is None else found._replace(prices=self._run(runs))
 
-    def unspread(
-        self, k: float, read: Callable[[str], Row] = in_text
-    ) -> tuple[Counted, Sequence[float] | None]:
+    def unspread(self, k: float, read: Any = in_text) -> tuple[Counted, Sequence[float] | None]:
         """The k-th table as the file has it, once the number of trees, actions and classes is checked.
 
         Where prices are runs over all classes, these come second, and the table has none. ``read`` does as
@@ -240,13 +238,13 @@ class Priced:
         return prices
 
 
-def in_a_row(given: Any, most: int, where: str, read: Callable[[str], Row]) -> Sequence[float]:
+def in_a_row(given: Any, most: int, where: str, read: Any) -> Sequence[float]:
     """Prices in a row, from a list, or from text with a space between two; -n stands for n of them."""
     if isinstance(given, str):
         if given and len(given) >= most and given.count(" ") >= most:
             raise Rejected(f"{where}: {given.count(' ') + 1} numbers; allowed: at most {most}, one per class")
         try:
-            found, largest, stated = read(given)
+            found, largest, stated = read(given) if given else _row([])
         except ValueError:
             largest = math.inf
         if largest > LARGEST_PRICE:

@@ -98,9 +98,6 @@ FILE = by(
         | {"margins?": maybe([maybe(not_negative)])},
     },
 )
-MINUS = b"\x80" + bytes(7)
-"""The bytes of -0.0."""
-
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -475,10 +472,7 @@ def _digits(value: Sequence[float]) -> str:
     doubles = array("d", value)
     if sys.byteorder == "little":
         doubles.byteswap()
-    raw = doubles.tobytes()
-    digits = raw.hex(",", 8)
-    if MINUS in raw:
-        digits = digits.replace(MINUS.hex(), "0" * 16)
+    digits = doubles.tobytes().hex(",", 8).replace("8000000000000000", "0" * 16)  # -0.0
     return '"' + digits.replace(",", '","') + '"'
 
 
