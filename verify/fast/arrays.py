@@ -406,8 +406,8 @@ class Arrays(Prices):
             order = np.lexsort((rank, runs[at]))  # the cheapest of each run comes first
             best = order[np.flatnonzero(np.diff(runs[at][order], prepend=-1))]
             best = best[np.argsort(rank[best])]
-            mine = axis == i
-            covers = own.of[mine], first[mine], behind[mine]
+            mine = np.flatnonzero(axis == i)
+            covers = own.of.take(mine), first.take(mine), behind.take(mine)
             stand: dict[int, list[int]] = {}  # by sum, cells that stand for others, from the cheapest on
             for n, total in zip(at[best].tolist(), sums[at[best]].tolist(), strict=True):
                 Clock.look()
@@ -538,7 +538,7 @@ class Table(Header):
 
     def _along(self, each: Numbers, left: Left) -> Numbers:
         """Per cell that is left, the sum over all trees of what the cell's class has."""
-        prices, before = self.arrays, np.roll(each, 1)
+        prices, before = self.arrays, np.append(0, each[:-1])
         before[left.zones.take(left.slots)] = 0
         step = np.zeros(int(prices.cell_from[-1]), each.dtype)
         np.add.at(step, left.first, each - before)
@@ -597,7 +597,7 @@ class Table(Header):
         local, tree, count = self.arrays.local, self.arrays.tree, len(terms.energy)
         each = np.empty((int(local.max()) + 1, count), self.whole)
         each[:] = terms.energy
-        each.reshape(-1)[local.take(leaves.slot).take(leaves.pair) * count + leaves.leaf] = self.most
+        each.reshape(-1)[(local.take(leaves.slot) * count).take(leaves.pair) + leaves.leaf] = self.most
         least: Numbers = np.minimum.reduceat(each, terms.starts, axis=1)
         return least.take(local * len(terms.starts) + tree)
 
