@@ -379,7 +379,6 @@ class Arrays(Prices):
         except Empty:
             return left
         own = left.leaves
-        axis = self.axis.take(own.slot).take(own.of)
         first, behind = self.ranges(left)
         first, behind = first.take(own.first), behind.take(own.behind - 1)
         odd, number = np.uint64(0x9E3779B97F4A7C15), (own.number + 1).astype(np.uint64)
@@ -392,29 +391,23 @@ class Arrays(Prices):
         border = np.zeros(len(steps), dtype=np.int64)
         np.add.at(steps, first, each)
         np.subtract.at(steps, behind, each)
-        border[first] = border[behind] = 1
-        sums, runs = np.cumsum(steps), np.cumsum(border)
-        kept = []
-        for i in range(len(left.cells)):
-            some = np.searchsorted(left.alive, self.cell_from[i : i + 2])
-            inside = left.alive[some[0] : some[1]] - self.cell_from[i]
-            if left.parts[i]:
-                rank = self._ranks(i, inside.tolist(), ends[i])
-            else:
-                rank = self.rank[self.cell_from[i] + inside]
-            at = self.cell_from[i] + inside
-            order = np.lexsort((rank, runs[at]))  # the cheapest of each run comes first
-            best = order[np.flatnonzero(np.diff(runs[at][order], prepend=-1))]
-            best = best[np.argsort(rank[best])]
-            mine = np.flatnonzero(axis == i)
-            covers = own.of.take(mine), first.take(mine), behind.take(mine)
-            stand: dict[int, list[int]] = {}  # by sum, cells that stand for others, from the cheapest on
-            for n, total in zip(at[best].tolist(), sums[at[best]].tolist(), strict=True):
-                Clock.look()
-                others = stand.setdefault(total, [])
-                if not any(_alike(n, other, *covers) for other in others):
-                    others.append(n)
-            kept.append(sum(1 << n - int(self.cell_from[i]) for some in stand.values() for n in some))
+        border[first] = border[behind] = border[self.cell_from] = 1
+        sums, runs = np.cumsum(steps), np.cumsum(border).take(left.alive)
+        sizes, rank = [own.bit_count() for own in left.cells], self.rank.take(left.alive)
+        of = np.repeat(np.arange(len(sizes)), sizes)
+        for i in [i for i, parts in enumerate(left.parts) if parts]:
+            inside = left.alive[of == i] - self.cell_from[i]
+            rank[of == i] = self._ranks(i, inside.tolist(), ends[i])
+        order = np.lexsort((rank, runs))  # the cheapest of each run comes first
+        best = order[np.flatnonzero(np.diff(runs[order], prepend=-1))]
+        best = best[np.lexsort((rank[best], of[best]))]
+        kept, stand, at = [0] * len(sizes), dict[tuple[int, int], list[int]](), left.alive[best]
+        for n, i, total in zip(at.tolist(), of[best].tolist(), sums[at].tolist(), strict=True):
+            Clock.look()
+            others = stand.setdefault((i, total), [])  # by sum, cells that stand for others
+            if not any(_alike(n, other, own.of, first, behind) for other in others):
+                others.append(n)
+                kept[i] |= 1 << n - int(self.cell_from[i])
         return self._packed(self.cut(left, tuple(kept)))
 
     def _read(self, k: float) -> Any:
@@ -431,8 +424,8 @@ def _next(numbers: Numbers, slots: Numbers, ends: Numbers) -> Numbers:
 
 def _alike(a: int, b: int, pair: Numbers, first: Numbers, behind: Numbers) -> bool:
     """Whether two cells of an action lead to the same leaves, given the pairs and their runs of cells."""
-    one, other = ((first <= c) & (c < behind) for c in (a, b))
-    return np.array_equal(pair[one], pair[other])
+    one, other = (np.flatnonzero((first <= c) & (c < behind)) for c in (a, b))
+    return np.array_equal(pair.take(one), pair.take(other))
 
 
 def _runs(mask: int) -> list[tuple[int, int]]:

@@ -472,7 +472,10 @@ def _digits(value: Sequence[float]) -> str:
     doubles = array("d", value)
     if sys.byteorder == "little":
         doubles.byteswap()
-    digits = doubles.tobytes().hex(",", 8).replace("8000000000000000", "0" * 16)  # -0.0
+    raw = doubles.tobytes()
+    digits = raw.hex(",", 8)
+    if b"\x80" + bytes(7) in raw:  # perhaps -0.0
+        digits = digits.replace("8000000000000000", "0" * 16)
     return '"' + digits.replace(",", '","') + '"'
 
 
