@@ -33,6 +33,9 @@ LARGEST_PRICE = 2.0**53
 MOST_CLASSES = 300_000_000
 """The most classes of cells, over all trees and actions, that are worked out; each takes four bytes."""
 
+MOST_SIGNS = 20
+"""Text of more signs for each of the classes is not read with numpy, which takes several bytes for a sign."""
+
 Classes = MutableSequence[int]
 
 
@@ -243,8 +246,9 @@ def in_a_row(given: Any, most: int, where: str, read: Any) -> Sequence[float]:
     if isinstance(given, str):
         if given and len(given) >= most and given.count(" ") >= most:
             raise Rejected(f"{where}: {given.count(' ') + 1} numbers; allowed: at most {most}, one per class")
+        long = len(given) > MOST_SIGNS * most
         try:
-            found, largest, stated = read(given) if given else _row([])
+            found, largest, stated = (in_text if long else read)(given) if given else _row([])
         except ValueError:
             largest = math.inf
         if largest > LARGEST_PRICE:
