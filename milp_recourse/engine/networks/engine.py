@@ -4,8 +4,8 @@ A search goes on in slices. :func:`first_slices` hands several applicants to com
 (:func:`~milp_recourse.engine.networks.search.run`), which goes from one to the next as long as each one's
 first slice closes its search. What has closed is yielded (:func:`searched`) and judged later
 (:func:`judged`). The one that has not closed is left in memory as it is and searched on by itself
-(:func:`~milp_recourse.engine.networks.propose.search_on`): slice after slice, what it asks judged exactly in
-between.
+(:func:`~milp_recourse.engine.networks.search_on.search_on`): slice after slice, what it asks judged exactly
+in between.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.nearby import inside_the_edge
 from milp_recourse.engine.networks.problem_arrays import Array, People, Problems, decode, one_of
-from milp_recourse.engine.networks.propose import STUCK, Run, search_on
+from milp_recourse.engine.networks.propose import Run
 from milp_recourse.engine.networks.search import SLICE, Taken
+from milp_recourse.engine.networks.search_on import STUCK, search_on
 from milp_recourse.judge import Judgement, judge
 from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance

@@ -18,7 +18,8 @@ from milp_recourse.engine.networks.problem_arrays import (
     lowered,
     why_not,
 )
-from milp_recourse.engine.networks.propose import Run, ready, search_on
+from milp_recourse.engine.networks.propose import Run, ready
+from milp_recourse.engine.networks.search_on import search_on
 from milp_recourse.errors import Unsupported
 from milp_recourse.judge import Action, judge
 from milp_recourse.problem.conditions import TRUE

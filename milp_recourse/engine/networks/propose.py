@@ -1,9 +1,9 @@
-"""Searches: in compiled code, slice by slice, with what one applicant's finds judged exactly in between."""
+"""One applicant's search: slices in compiled code, and what it finds judged exactly in between."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import cache
 
@@ -14,13 +14,13 @@ from milp_recourse.engine.compiling import announced
 from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.problem_arrays import Problems, alone, coordinates, decode, lower
-from milp_recourse.engine.networks.search import FEW, SLICE, SPARE, Taken, first_slice, slice_and
+from milp_recourse.engine.networks.search import FEW, SPARE, Taken, slice_and
 from milp_recourse.engine.networks.work import larger
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.judge import Action
 from milp_recourse.judge.best_first import Incumbent
 from milp_recourse.problem.instance import Instance
-from milp_recourse.problem.options import LATE, NEVER, Clock
+from milp_recourse.problem.options import NEVER
 from milp_recourse.problem.result import gap_tolerance
 from milp_recourse.program.largest import best_of_box
 from milp_recourse.program.lower import lower as neutral
@@ -28,38 +28,6 @@ from milp_recourse.program.on_rows import onto_rows
 
 MOST_BYTES = 4e9
 """Most bytes that one applicant's open nodes may take."""
-
-LONGER_BY = 4
-"""The longer search is repeated whenever the number of nodes has become so many times as large."""
-
-NODES_EACH, NODES_AGAIN = 64, 256
-"""While there is no action, longer searches go round the open configurations: the first round takes one more
-of these in for each ``NODES_EACH`` nodes, later ones make one more search for each ``NODES_AGAIN``."""
-
-STAGES_FROM, STAGES_AGAIN, STAGE_SHARE = 4, 1.25, 0.25
-"""Stages (:class:`_Stages`) begin after so many times the nodes of the first slice, go on whenever the number
-of nodes has become so many times as large, and get this share of nodes."""
-
-STAGE_BEHIND, STAGE_MOST = 0.5, 4.0
-"""Where the search's own bound is below this part of what stages have proven, they get this share instead."""
-
-FIRST_STAGE, STAGE_STEPS, STAGE_GROWS = 0.0625, (0.1, 0.5), 4.0
-"""The first stage's share of the best action's cost; the least and the largest share of the rest that a stage
-adds to the one before, which it at most doubles; how many times as many nodes it is to take, about."""
-
-NEARLY, PATIENCE = 8.0, 2.0
-"""Where the search is thought to take at most so many times the nodes of the last stage, no stage goes on
-until it has had so many times what it is thought to take: a stage for the rest would be the same search."""
-
-NO_MORE = 2**62
-"""Nodes that no search examines."""
-
-LAST_TURNS = 16
-"""How many longer searches each configuration gets, within at most a second, before a search ends without an
-action."""
-
-STUCK = "a box became too small to split"
-"""The message where rounding keeps an exact engine from a proof."""
 
 
 @cache
@@ -217,6 +185,22 @@ class Run:
         elif best:
             self.offer(best)
 
+    def another(self, cost: float, problem: Problems | None = None) -> Run:
+        """A search beside this one, for actions that cost less than ``cost``."""
+        made = Run(self.instance, self.problem if problem is None else problem)
+        made.work.now.allowance = self.work.now.allowance
+        made.work.now.best_cost = made.least = made.confirmed = cost
+        made.clock = self.clock
+        return made
+
+    def learn(self, other: Run, cost: float) -> None:
+        """Take over what another search (:meth:`another`) has found that costs less than ``cost``."""
+        action = other.refused or other.best.action
+        if action is not None and other.least < min(cost, self.least) and self.offer(action):
+            # nodes were closed against compiled code's own cost, which rounding may put lower
+            own = min(float(one.work.now.best_cost) for one in (other, self))
+            self.work.now.best_cost = self.confirmed = own
+
     def offer(self, action: Action, own: bool = False) -> bool:
         """Judge an action exactly, and keep it if it is cheaper; whether it is feasible but for the deployed
         model. The compiled search is not told of its own, so that nothing depends on when a slice ends."""
@@ -230,137 +214,3 @@ class Run:
                 w.points.best[:] = coordinates(self.instance, self.problem, np.array([row]))[0]
                 w.now.best_cost = self.confirmed = cost
         return not verdict.faults
-
-
-class _Stages:
-    """Searches beside one that takes long, for what costs less than a part of its best action: these prove a
-    bound where its own stays near 0.
-
-    Within a smaller budget all lines are tighter, so that a stage takes a small share of the nodes of the
-    next one: their number grows about exponentially with the budget, at a rate that the last two tell. Each
-    stage that finds nothing proves its cost as a bound for all actions.
-
-    Attributes
-    ----------
-    low
-        The bound that is proven.
-    wait
-        Until the search has so many nodes, it goes on alone.
-    """
-
-    def __init__(self, state: Run) -> None:
-        self.state, self.low, self.given, self.budget = state, 0.0, 0, 0.0
-        self.now: Run | None = None
-        self.wait, self.took, self.step = 0.0, 1, math.inf
-
-    def go_on(self) -> None:
-        """Examine the share of nodes that is theirs, less what they have had."""
-        alone = int(self.state.tree.now.examined)
-        behind = min(self.state.bound, float(self.state.tree.stuck[0])) < STAGE_BEHIND * self.low
-        least = 0 if alone < self.wait else int((STAGE_MOST if behind else STAGE_SHARE) * alone)
-        while self.given < least and self.low < self.state.target and not self.state.clock.over:
-            now = self.now = self.now or self._next()
-            examined = int(now.tree.now.examined)
-            why = now.examine(least - self.given)
-            self.given += max(int(now.tree.now.examined) - examined, 1)
-            now.confirm()
-            if now.react(why) is not None:
-                self.given = NO_MORE
-            action, dear = now.refused or now.best.action, min(self.budget, self.state.least)
-            if action is not None and now.least < dear and self.state.offer(action):
-                # nodes were closed against compiled code's own cost, which rounding may put lower
-                own = min(float(one.work.now.best_cost) for one in (now, self.state))
-                self.state.work.now.best_cost = self.state.confirmed = own
-            if why == search.DONE:
-                before, self.now = self.low, None
-                self.low = max(self.low, min(now.bound, float(now.tree.stuck[0]), now.target))
-                if not self.low > before:  # it got stuck, or the allowed gap is larger than its budget
-                    self.given = NO_MORE
-                else:
-                    self._plan(self.low - before, max(int(now.tree.now.examined), 1))
-                    least = 0 if alone < self.wait else least
-                now.close()
-
-    def _plan(self, step: float, took: int) -> None:
-        """The next stage's step, from what the last took, and how long the search goes on alone."""
-        rate, rest = max(math.log(took / self.took), 0.0) / step, self.state.target - self.low
-        self.took, self.step = took, math.log(STAGE_GROWS) / rate if rate > 0.0 else math.inf
-        if rate * rest <= math.log(NEARLY):
-            self.wait = PATIENCE * took * math.exp(rate * rest)
-
-    def _next(self) -> Run:
-        """The next stage's search."""
-        state, low = self.state, self.low
-        least, most = (share * (state.target - low) for share in STAGE_STEPS)
-        self.budget = budget = max(low + min(max(self.step, least), most, low), FIRST_STAGE * state.target)
-        stage = Run(state.instance, state.problem)
-        stage.work.now.allowance = state.work.now.allowance
-        stage.work.now.best_cost = stage.least = stage.confirmed = budget
-        stage.clock = state.clock
-        return stage
-
-
-def search_on(
-    state: Run,
-    clock: Clock = NEVER,
-    watch: Callable[[float, float], object] = lambda cost, bound: None,
-    inside: Callable[[Run], object] = lambda state: None,
-    why: int | None = None,
-    enough: Callable[[], object] = lambda: False,
-) -> tuple[float, str | None]:
-    """Search until the best action, or that there is none, is proven.
-
-    Parameters
-    ----------
-    watch
-        Gets the cost in hand and the bound after every slice.
-    inside
-        Called once if the deployed model refuses the first action: looks for one that it accepts.
-    why
-        Why the first slice has returned, if it has been searched.
-    enough
-        Whether to end now; it is called before every slice.
-
-    Returns
-    -------
-    (bound, message)
-        The proven bound, and why the search ended before its proof, or None.
-    """
-    tree, looked, message, state.clock = state.tree, False, None, clock
-    look, around = first_slice(state.problem, state.few)
-    stages, pause = _Stages(state), STAGES_FROM * look if not state.aside else math.inf
-    while why is not None or not (enough() or clock.over):
-        if why is None:
-            why = state.examine(max(int(min(look, pause)) - int(tree.now.examined), 1), around)
-        around = -1
-        state.confirm()
-        if state.refused and state.best.action is None and not looked:
-            looked = True
-            inside(state)
-        cost = state.best.cost
-        if int(tree.now.examined) >= pause and state.least < math.inf and why != search.DONE:
-            stages.go_on()
-            pause = STAGES_AGAIN * int(tree.now.examined)
-            cost = state.best.cost
-        watch(cost, min(max(min(state.bound, float(tree.stuck[0])), stages.low), state.target, cost))
-        if why == search.DONE or stages.low >= state.target:
-            break
-        message, tree = state.react(why), state.tree
-        if message is not None:
-            break
-        if why == search.MORE and int(tree.now.examined) >= look:
-            look, around = LONGER_BY * int(tree.now.examined), int(tree.case[tree.heap[0]])
-            cases, n = np.unique(tree.case[tree.heap[: tree.now.open]]).tolist(), int(tree.now.examined)
-            state.seek(cases, max(min(n // NODES_EACH, len(cases)), n // NODES_AGAIN) if cases else 0)
-        why = None
-    else:
-        message = LATE if clock.over else "it was a short search"
-    stuck = float(tree.stuck[0])
-    # an action should not be missed, however short the time
-    if not state.aside and (message is not None or stuck < state.target):
-        state.clock = clock.at_least(SLICE).within(1.0)
-        state.seek(range(len(state.problem.box)), LAST_TURNS * len(state.problem.box))
-    if max(stuck, stages.low) < state.target and message is None:
-        message = STUCK
-    proven = max(min(state.bound, stuck), stages.low)
-    return max(0.0, min(proven, state.target if state.least < math.inf else math.inf)), message

@@ -13,7 +13,8 @@ import pytest
 
 from milp_recourse import Status, solve
 from milp_recourse.engine.networks.nearby import inside_the_edge, near
-from milp_recourse.engine.networks.propose import Run, ready, search_on
+from milp_recourse.engine.networks.propose import Run, ready
+from milp_recourse.engine.networks.search_on import search_on
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.formats import read_instance
 from milp_recourse.judge import already_good, best_first, judge

@@ -8,7 +8,8 @@ import numpy as np
 
 from milp_recourse.engine.forests.cell_problem import region
 from milp_recourse.engine.networks.problem_arrays import lowered
-from milp_recourse.engine.networks.propose import Run, search_on
+from milp_recourse.engine.networks.propose import Run
+from milp_recourse.engine.networks.search_on import search_on
 from milp_recourse.problem.instance import Instance
 from tests.helpers.processes import uncompiled
 from tests.helpers.tree_samples import random_causal_instance

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from milp_recourse.engine.networks import propose
+from milp_recourse.engine.networks import propose, search_on, sign_tree, stages
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.instance import Instance
 from tests.helpers.amounts import amounts
@@ -20,12 +20,13 @@ def searched(
     instance: Instance, monkeypatch: pytest.MonkeyPatch, begin: float, share: float
 ) -> tuple[propose.Run, float, str | None]:
     """A search whose stages begin at once, or with ``begin`` inf never."""
-    monkeypatch.setattr(propose, "first_slice", lambda p, few: (4, -1))
-    monkeypatch.setattr(propose, "STAGES_FROM", begin)
-    monkeypatch.setattr(propose, "STAGE_SHARE", share)
-    monkeypatch.setattr(propose, "PATIENCE", 0.0)  # on small problems the search would always go on alone
+    monkeypatch.setattr(search_on, "first_slice", lambda p, few: (4, -1))
+    monkeypatch.setattr(search_on, "STAGES_FROM", begin)
+    monkeypatch.setattr(stages, "SHARE", share)
+    monkeypatch.setattr(sign_tree, "SHARE", 8.0 * sign_tree.WORTH * share)
+    monkeypatch.setattr(stages, "PATIENCE", 0.0)  # on small problems the search would always go on alone
     state = propose.Run(instance)
-    return state, *propose.search_on(state)
+    return state, *search_on.search_on(state)
 
 
 def test_stages_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,5 +53,5 @@ def test_the_bound_moves_far_from_acceptance(monkeypatch: pytest.MonkeyPatch) ->
     instance = large(0, 64, 2, 16)
     cost = Cost.pure("l2-squared", dict.fromkeys(instance.factual, 1.0))
     state = propose.Run(replace(instance, cost=cost))
-    bound, message = propose.search_on(state, enough=lambda: int(state.tree.now.examined) > 3000)
+    bound, message = search_on.search_on(state, enough=lambda: int(state.tree.now.examined) > 3000)
     assert message is not None and state.bound < bound <= state.best.cost

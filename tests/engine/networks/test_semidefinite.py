@@ -1,0 +1,162 @@
+"""Semidefinite relaxations: what multipliers prove holds, whatever they are; trees over them agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from milp_recourse.engine.networks import propose, search, search_on, sign_tree
+from milp_recourse.engine.networks.problem_arrays import Problems, alone, lower, why_not
+from milp_recourse.engine.networks.semidefinite import Multipliers, Relaxation, covers
+from milp_recourse.problem.cost import Cost
+from milp_recourse.problem.instance import Instance
+from milp_recourse.solvers import Options, backend
+from tests.helpers.amounts import amounts
+from tests.helpers.generators import Style, random_instance
+from tests.helpers.large import large
+
+STYLE = Style(causes=False, levers=5, depth=3, width=8, plausible=0.0, discrete=False)
+
+
+def drawn(seeds: range) -> Iterator[tuple[int, Instance, Problems]]:
+    """Random problems that have such relaxations, some with whole levers."""
+    for seed in seeds:
+        instance = amounts(seed, "l2-squared") if seed % 3 == 0 else random_instance(seed, STYLE)
+        mixed = replace(instance.cost, l2_squared=1.0, l1=0.3 * (seed % 2), linf=0.0, l0=0.0, kind="mixture")
+        instance = replace(instance, cost=mixed)
+        if instance.levers and why_not(instance) is None and covers(p := lower(instance)):
+            yield seed, instance, p
+
+
+def logit(p: Problems, u: np.ndarray) -> tuple[float, list[np.ndarray]]:
+    """The logit at coordinates, and all arguments."""
+    z, arguments = p.first[0, 0, 1] @ u + p.offset[0, 0, 1], []
+    for k in range(1, len(p.widths)):
+        arguments.append(z)
+        z = p.weights[k] @ np.maximum(z, 0.0) + p.biases[k]
+    return float(z[0]), arguments
+
+
+def node(p: Problems, rng: np.random.Generator, budget: float) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """What is known of a node with a few random signs, its box, and the room; None for an empty one."""
+    known = np.zeros((3, *p.biases.shape))
+    known[0], known[1] = -math.inf, math.inf
+    for _ in range(int(rng.integers(0, 4))):
+        k = int(rng.integers(1, len(p.widths)))
+        j, side = int(rng.integers(p.widths[k])), int(rng.integers(1, 3))
+        if known[2, k, j] == 0.0:
+            known[side - 1, k, j], known[2, k, j] = 0.0, side
+    with search.SPARE.lent(p) as (work, _):
+        if search.bound_box(alone(p), work, known, budget, 1) == math.inf:
+            return None
+        bounds = np.stack([work.unit.low, work.unit.high, known[2]])
+        return bounds, work.box.copy(), float(work.now.room)
+
+
+def paid(
+    p: Problems, known: np.ndarray, box: np.ndarray, budget: float, rng: np.random.Generator
+) -> Iterator[tuple[float, float]]:
+    """Logit and cost of random points of a node that its budget pays for."""
+    for _ in range(300):
+        low, high = p.box["lo"][0], p.box["hi"][0]
+        u = (low + rng.random(len(low)) * (high - low)) * rng.random() ** 2
+        change = np.where(u > 0.0, u, -p.lever["down"] * u)
+        cost = float(p.lever["linear"] @ change + p.lever["square"] @ change**2)
+        value, arguments = logit(p, u)
+        signs = [(known[2, k, : len(z)], z) for k, z in enumerate(arguments, start=1)]
+        meets = all((((s != 1) | (z >= 0)) & ((s != 2) | (z <= 0))).all() for s, z in signs)
+        if cost <= budget and meets and ((box["lo"] <= u) & (u <= box["hi"])).all():
+            yield value, cost
+
+
+def changed(found: Multipliers, rng: np.random.Generator) -> Multipliers:
+    """Other multipliers, some of them wildly."""
+    far = float(rng.choice([0.01, 1.0]))
+    parts = {
+        name: getattr(found, name) * np.exp(far * rng.normal(size=np.shape(getattr(found, name))))
+        for name in ("beta", "above", "over", "sign", "sides")
+    }
+    last = np.where(
+        found.last < 1.0, found.last ** np.exp(far * rng.normal(size=found.last.shape)), found.last
+    )
+    return found._replace(**parts, last=last, budget=found.budget * (1.0 + far * rng.random()))
+
+
+@pytest.mark.parametrize("seeds", [range(120), pytest.param(range(120, 900), marks=pytest.mark.long)])
+def test_what_multipliers_prove_holds(seeds: range) -> None:
+    """At points of the node that its budget pays for, for the best multipliers and for others, and with less
+    of the budget."""
+    propose.ready()
+    tried, proved, tight = 0, 0, 0
+    for seed, _, p in drawn(seeds):
+        rng = np.random.default_rng(seed)
+        budget = float(p.ceiling) * rng.uniform(0.02, 0.6)
+        made = node(p, rng, budget)
+        if made is None:
+            continue
+        known, box, room = made
+        points = list(paid(p, known, box, budget, rng))
+        most = max((value for value, _ in points), default=0.0)
+        relaxation = Relaxation(p, box, known, budget, room)
+        found = relaxation.guess(most)
+        if found is None:
+            continue
+        tops = [relaxation.proven(one) for one in (found.best, *(changed(found.best, rng) for _ in range(4)))]
+        assert tops[0][0] < math.inf
+        proved += sum(top < math.inf for top, _ in tops[1:])
+        for value, cost in points:
+            assert all(value <= top - rate * (budget - cost) * (1.0 - 1e-9) for top, rate in tops)
+        tried += len(points)
+        tight += len(points) > 0 and tops[0][0] - most < 0.5 * (room + p.need_low - most)
+    assert tried > 1000 and proved > 20 and tight >= 3, (tried, proved, tight)
+
+
+def test_the_tree_alone_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With nearly all nodes the tree's, the answers are those of ``highs``."""
+    monkeypatch.setattr(search_on, "first_slice", lambda p, few: (4, -1))
+    monkeypatch.setattr(search_on, "STAGES_FROM", 0.0)
+    monkeypatch.setattr(sign_tree, "SHARE", 1e9)
+    closed = 0
+    for _, instance, _ in drawn(range(2000, 2060)):
+        state = propose.Run(instance)
+        bound, message = search_on.search_on(state)
+        other = backend("highs").solve(instance, Options(time_limit=20.0))
+        mine = state.best.cost
+        theirs = math.inf if other.action is None else float(state.best.take(other.action).cost)
+        assert message is None
+        assert (mine == math.inf) == (theirs == math.inf) or theirs == math.inf
+        if mine < math.inf:
+            assert bound <= theirs * (1 + 1e-9) and bound >= mine - instance.gap_tolerance(mine)
+            closed += state.bound < state.target
+    assert closed > 5
+
+
+def test_the_bound_moves_where_lines_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wide network and many levers: after the same number of the search's nodes, most of the cost is
+    proven, where stages prove less."""
+    instance = large(0, 64, 2, 16)
+    instance = replace(instance, cost=Cost.pure("l2-squared", dict.fromkeys(instance.factual, 1.0)))
+
+    def share() -> float:
+        state = propose.Run(instance)
+        bound, _ = search_on.search_on(state, enough=lambda: int(state.tree.now.examined) > 2000)
+        return bound / state.best.cost
+
+    with_tree = share()
+    monkeypatch.setattr("milp_recourse.engine.networks.semidefinite.MOST_VARIABLES", 0)
+    assert with_tree > share() + 0.05
+
+
+def test_only_costs_with_squares_are_covered() -> None:
+    """No l1 costs, labels, causes, balls, or very many units."""
+    instance = large(0, 32, 2, 8)
+    squares = replace(instance, cost=Cost.pure("l2-squared", dict.fromkeys(instance.factual, 1.0)))
+    assert covers(lower(squares)) and not covers(
+        lower(replace(instance, cost=Cost.pure("l1", dict.fromkeys(instance.factual, 1.0))))
+    )
+    wide = large(0, 320, 2, 8)
+    assert not covers(lower(replace(wide, cost=Cost.pure("l2-squared", dict.fromkeys(wide.factual, 1.0)))))
