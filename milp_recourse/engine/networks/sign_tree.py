@@ -110,19 +110,14 @@ class SignTree:
 
     def _lever(self, node: Node) -> tuple[int, float, float]:
         """Which lever to split, and the steps next to where the relaxation is largest; -1 for none."""
-        lever = self.state.problem.lever
-        grid, shift, x = lever["grid"], lever["shift"], node.point
-        x = np.clip(x, node.box["lo"], node.box["hi"])
-        steps = np.floor((x - shift) / np.where(grid > 0.0, grid, 1.0))
-        cut = steps * grid + shift
-        off = np.where(grid > 0.0, np.minimum(x - cut, cut + grid - x) * np.sqrt(lever["square"]), 0.0)
-        off[(cut < node.box["lo"]) | (cut + grid > node.box["hi"])] = 0.0
-        i = int(np.argmax(off))
-        return (
-            (i, float(cut[i]), float(cut[i] + grid[i]))
-            if off[i] > COARSE * np.sqrt(lever["square"][i]) * grid[i]
-            else (-1, 0.0, 0.0)
-        )
+        grid, shift, square = (self.state.problem.lever[name] for name in ("grid", "shift", "square"))
+        low, high = node.box["lo"], node.box["hi"]
+        x, stepped = np.clip(node.point, low, high), grid > 0.0
+        cut = np.floor((x - shift) / np.where(stepped, grid, 1.0)) * grid + shift
+        off = np.minimum(x - cut, cut + grid - x)
+        off[~stepped | (off <= COARSE * grid) | (cut < low) | (cut + grid > high)] = 0.0
+        i = int(np.argmax(off * np.sqrt(square)))
+        return (i if off[i] > 0.0 else -1), float(cut[i]), float(cut[i] + grid[i])
 
     def _examine(self, node: Node, bound: float) -> None:
         """Close a node, or open it with what is found."""
@@ -165,9 +160,10 @@ class SignTree:
             now.confirm()
             if now.react(why) is not None:
                 break
-        self.given += int(now.tree.now.examined)
+        self.given += max(int(now.tree.now.examined), 1)
         state.learn(now, cost)
-        proven = min(now.bound, float(now.tree.stuck[0]))
-        if why != search.DONE or proven < now.target:
+        # what it closed, it closed against the cost of its own best action, which need not pass
+        proven = min(now.bound, float(now.tree.stuck[0]), now.target)
+        if proven < state.target:
             self._open(max(bound, proven), node._replace(tried=count))
         now.close()
