@@ -38,6 +38,8 @@ multiple of a slack, or of the size it belongs to, stands at the place of use. P
   these have at most 20 roundings.
 * ``levers._reached``: the size has two roundings and the quotient three, ``up`` twice each; the sum of
   distances is off by less than ``cost`` of the last.
+* ``semidefinite.Relaxation.proven``: a term of a form passes what *line* counts, and at most 4 products and
+  as many additions as there are multipliers; the factor's residual is computed, not assumed.
 * ``search._node``: the target less what acting costs anyway, and back, within ``cost`` of both.
 * ``problem_arrays.Lowered``: the ceiling is a sum of costs, each off by at most the slack, times a
   factor that makes it more than any action costs; 4 is more than enough.

@@ -101,6 +101,11 @@ class Run:
         return float(self.tree.bound[self.tree.heap[0]]) if self.tree.now.open else math.inf
 
     @property
+    def proven(self) -> float:
+        """The same, or less where a node could neither be closed nor split."""
+        return min(self.bound, float(self.tree.stuck[0]))
+
+    @property
     def target(self) -> float:
         """A sufficient bound: half the gap below ``least``, and no more than what nodes are closed against;
         without an action, more than any costs."""

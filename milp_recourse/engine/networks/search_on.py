@@ -74,7 +74,7 @@ def search_on(
             stages.go_on()
             pause = STAGES_AGAIN * int(tree.now.examined)
             cost = state.best.cost
-        watch(cost, min(max(min(state.bound, float(tree.stuck[0])), stages.low), state.target, cost))
+        watch(cost, min(max(state.proven, stages.low), state.target, cost))
         if why == search.DONE or stages.low >= state.target:
             break
         message, tree = state.react(why), state.tree
@@ -94,5 +94,5 @@ def search_on(
         state.seek(range(len(state.problem.box)), LAST_TURNS * len(state.problem.box))
     if max(stuck, stages.low) < state.target and message is None:
         message = STUCK
-    proven = max(min(state.bound, stuck), stages.low)
+    proven = max(state.proven, stages.low)
     return max(0.0, min(proven, state.target if state.least < math.inf else math.inf)), message

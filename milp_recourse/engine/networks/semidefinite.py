@@ -279,9 +279,11 @@ class Relaxation:
         if factor is None:
             return math.inf, budget
         k, h = self._terms(theta)
-        v = np.linalg.solve(factor, h)
-        rest, off, length = np.abs(h - factor @ v), np.abs(m - factor @ factor.T), math.sqrt(v @ v)
-        spread, outputs = float(np.sqrt(np.diag(m)) @ reach), reach[self.place]
+        v = _solved(factor, h)
+        if v is None:
+            return math.inf, budget
+        rest, off, length = np.abs(h - factor @ v), np.abs(m - factor @ factor.T), np.sqrt(v @ v)
+        spread, outputs = np.sqrt(np.diag(m)) @ reach, reach[self.place]
         sizes = self.const_size + e @ self.rows.size + np.abs(beta) @ (outputs * (outputs + self.z.size))
         sizes += self.weight @ (t * self.s.size**2 + 1.0 / t) + np.abs(h) @ reach + (spread + length) ** 2
         sizes += budget * (self.budget + self.square @ reach[: self.d] ** 2)
@@ -292,14 +294,9 @@ class Relaxation:
     def _taken(self, found: Multipliers) -> Array:
         """This node's multipliers, as one vector, of those by what they belong to."""
         units, signs = tuple(self.units.T), tuple(self.signs.T)
-        e = (
-            found.above[units],
-            found.over[units],
-            found.sign[signs],
-            found.sides.ravel(),
-            found.last[self.falling],
-        )
-        return np.concatenate([found.beta[units], found.last[self.rising], [found.budget], *e])
+        first = found.beta[units], found.last[self.rising], [found.budget]
+        rows = found.above[units], found.over[units], found.sign[signs], found.sides.ravel()
+        return np.concatenate([*first, *rows, found.last[self.falling]])
 
     def _given(self, theta: Array, barrier: float) -> Multipliers:
         """The opposite."""
@@ -341,7 +338,9 @@ class Relaxation:
         if factor is None:
             return None
         k, h = self._terms(theta)
-        x = np.asarray(0.5 * np.linalg.solve(m, h), dtype=np.float64)
+        x = _solved(m, 0.5 * h)
+        if x is None:
+            return None
         return _Point(theta, k + 0.5 * float(h @ x), factor, 2.0 * float(np.log(np.diag(factor)).sum()), x)
 
     def _merit(self, here: _Point, barrier: float) -> float:
@@ -350,6 +349,7 @@ class Relaxation:
         logs = np.log(e).sum() + np.log(t).sum() + np.log1p(-e[self.alphas]).sum()
         return here.bound - barrier * (here.volume + float(logs))
 
+    @np.errstate(all="ignore")
     def guess(
         self, need: float, given: Multipliers | None = None, late: Callable[[], bool] = lambda: False
     ) -> Guess | None:
@@ -378,7 +378,6 @@ class Relaxation:
             best.bound, found, centred, self._lost(here), self._away(here, barrier), here.x[: self.d]
         )
 
-    @np.errstate(all="ignore")
     def _step(self, here: _Point, barrier: float, curved: float) -> tuple[_Point | None, float]:
         """The next point, None where there is none, and how fast the merit falls towards it."""
         try:
@@ -461,14 +460,15 @@ class Relaxation:
 
     def _away(self, here: _Point, barrier: float) -> Array:
         """See :class:`Guess`."""
-        made, back = np.zeros(self.p.biases.shape), np.linalg.inv(here.factor)
+        made = np.zeros(self.p.biases.shape)
         for where, forms in (
             (tuple(self.units.T), self.z),
             ((-1, self.rising), self.s),
             ((-1, self.falling), self.falls),
         ):
-            deviation = np.sqrt(barrier * ((forms.terms @ back.T) ** 2).sum(axis=1)) + TINY
-            made[where] = np.abs(forms.at(here.x)) / deviation
+            spread = _solved(here.factor, forms.terms.T)
+            if spread is not None:
+                made[where] = np.abs(forms.at(here.x)) / (np.sqrt(barrier * (spread**2).sum(axis=0)) + TINY)
         return made
 
 
@@ -476,5 +476,13 @@ def _factor(m: Array) -> Array | None:
     """The factor of Cholesky, None where m is not positive definite."""
     try:
         return np.asarray(np.linalg.cholesky(m), dtype=np.float64) if np.isfinite(m).all() else None
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _solved(m: Array, y: Array) -> Array | None:
+    """The solution x of m x = y, None where there is none in doubles."""
+    try:
+        return np.asarray(np.linalg.solve(m, y), dtype=np.float64)
     except np.linalg.LinAlgError:
         return None

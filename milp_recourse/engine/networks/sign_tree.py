@@ -77,7 +77,7 @@ class SignTree:
     def go_on(self) -> None:
         """Examine the share of nodes that is theirs, less what they have had."""
         state = self.state
-        behind = min(state.bound, float(state.tree.stuck[0])) < BEHIND * self.low
+        behind = state.proven < BEHIND * self.low
         least = int((MOST if behind else SHARE) * int(state.tree.now.examined))
         while self.given < least and self.low < state.target and not state.clock.over:
             if self.number == 0:
@@ -163,7 +163,7 @@ class SignTree:
         self.given += max(int(now.tree.now.examined), 1)
         state.learn(now, cost)
         # what it closed, it closed against the cost of its own best action, which need not pass
-        proven = min(now.bound, float(now.tree.stuck[0]), now.target)
+        proven = min(now.proven, now.target)
         if proven < state.target:
             self._open(max(bound, proven), node._replace(tried=count))
         now.close()

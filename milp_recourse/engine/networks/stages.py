@@ -66,7 +66,7 @@ class Stages:
     def go_on(self) -> None:
         """Examine the share of nodes that is theirs, less what they have had."""
         state, alone = self.state, int(self.state.tree.now.examined)
-        behind = min(state.bound, float(state.tree.stuck[0])) < BEHIND * self.low
+        behind = state.proven < BEHIND * self.low
         least = 0 if alone < self.wait else int((MOST if behind else SHARE) * alone)
         while self.given < least and self.low < state.target and not state.clock.over:
             now = self.now = self.now or self._next()
@@ -79,7 +79,7 @@ class Stages:
             state.learn(now, self.budget)
             if why == search.DONE:
                 before, self.now = self.low, None
-                self.low = max(self.low, min(now.bound, float(now.tree.stuck[0]), now.target))
+                self.low = max(self.low, min(now.proven, now.target))
                 if not self.low > before:  # it got stuck, or the allowed gap is larger than its budget
                     self.given = NO_MORE
                 else:

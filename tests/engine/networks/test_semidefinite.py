@@ -21,6 +21,9 @@ from tests.helpers.large import large
 STYLE = Style(causes=False, levers=5, depth=3, width=8, plausible=0.0, discrete=False)
 
 
+FAR = 1e300, 1e305, 1e306, 1e307, 1e308
+
+
 def drawn(seeds: range) -> Iterator[tuple[int, Instance, Problems]]:
     """Random problems that have such relaxations, some with whole levers."""
     for seed in seeds:
@@ -112,6 +115,25 @@ def test_what_multipliers_prove_holds(seeds: range) -> None:
         tried += len(points)
         tight += len(points) > 0 and tops[0][0] - most < 0.5 * (room + p.need_low - most)
     assert tried > 1000 and proved > 20 and tight >= 3, (tried, proved, tight)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_numbers_far_out_prove_nothing_and_raise_nothing() -> None:
+    """Budgets, rooms and multipliers that overflow, vanish or are no numbers."""
+    propose.ready()
+    guesses = 0
+    for seed, _, p in drawn(range(300, 330)):
+        made = node(p, np.random.default_rng(seed), 0.3 * float(p.ceiling))
+        for room in (0.0, 1e-300, 1e300, math.inf, made[2]) if made else ():
+            for budget in (1e-12, 1e-3, 0.3 * float(p.ceiling), 1e12):
+                relaxation = Relaxation(p, made[1], made[0], budget, room)
+                found = relaxation.guess(0.0)
+                guesses += found is not None
+                for by in (0.0, math.inf, math.nan, -1.0, 1e-308, *FAR) if found else ():
+                    for name in ("beta", "above", "sides", "last", "budget"):
+                        other = found.best._replace(**{name: getattr(found.best, name) * by})
+                        assert not math.isnan(relaxation.proven(other)[0])
+    assert guesses > 50
 
 
 def test_the_tree_alone_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
