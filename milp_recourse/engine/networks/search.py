@@ -32,7 +32,7 @@ from milp_recourse.engine.networks.elementary import LOG
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.linear_bounds import logit_at
 from milp_recourse.engine.networks.node import examine, take_cut, tighten
-from milp_recourse.engine.networks.numerics import BELOW, COARSE
+from milp_recourse.engine.networks.numerics import BELOW, COARSE, SAME
 from milp_recourse.engine.networks.problem_arrays import MOST_LINES, Problems, case, person
 from milp_recourse.engine.networks.rows import on_edge
 from milp_recourse.engine.networks.work import RESERVE, Pool, Work, copied, pool, workspace
@@ -543,7 +543,8 @@ def _split(p, w, t, kind, index, value, bound):
         last = 1.0 if w.points.relaxed[index] > cut else -1.0
         for side in (-last, last):
             box[index].lo, box[index].hi = (above if side > 0.0 else l), (h if side > 0.0 else cut)
-            if box[index].lo <= box[index].hi:
+            # whole values are off by roundings, and the child decides which of these it holds
+            if box[index].lo <= box[index].hi + SAME * grid:
                 _store(t, w, bound)
     elif kind == splitting.ACTED_ON:
         for acts in (IDLE, ACTED):
