@@ -46,4 +46,4 @@ def test_the_last_value_of_an_interval_is_in_a_child(seed: int) -> None:
     result = solve(instance, "bab")
     assert result.status is Status.OPTIMAL
     assert result.cost == pytest.approx(best, rel=2e-6)
-    assert result.lower_bound <= best
+    assert result.lower_bound is not None and result.lower_bound <= best
