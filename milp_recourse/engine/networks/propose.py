@@ -200,7 +200,7 @@ class Run:
 
     def learn(self, other: Run, cost: float) -> None:
         """Take over what another search (:meth:`another`) has found that costs less than ``cost``."""
-        action = other.refused or other.best.action
+        action = other.best.action if other.refused is None else other.refused
         if action is not None and other.least < min(cost, self.least) and self.offer(action):
             # nodes were closed against compiled code's own cost, which rounding may put lower
             own = min(float(one.work.now.best_cost) for one in (other, self))

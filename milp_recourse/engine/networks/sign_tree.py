@@ -37,9 +37,9 @@ FLAT = 0.1
 """Levers are split where all units together lose less than this share of what the bound is above what is
 needed."""
 
-TRIED = 50
+TRIED, MOST_TRIED = 50, 2**40
 """Nodes that a search from a node examines before levers are split, and where nothing is left to split; then
-four times as many each time."""
+four times as many each time, up to the second: it may end with what the exact judgement refuses."""
 
 
 class Node(NamedTuple):
@@ -108,6 +108,7 @@ class SignTree:
                 known[side - 1, k, j], known[2, k, j] = 0.0, side
                 self._examine(node._replace(known=known), bound)
 
+    @np.errstate(invalid="ignore")  # nothing is left of a lever that is not acted on
     def _lever(self, node: Node) -> tuple[int, float, float]:
         """Which lever to split, and the steps next to where the relaxation is largest; -1 for none."""
         grid, shift, square = (self.state.problem.lever[name] for name in ("grid", "shift", "square"))
@@ -115,7 +116,7 @@ class SignTree:
         x, stepped = np.clip(node.point, low, high), grid > 0.0
         cut = np.floor((x - shift) / np.where(stepped, grid, 1.0)) * grid + shift
         off = np.minimum(x - cut, cut + grid - x)
-        off[~stepped | (off <= COARSE * grid) | (cut < low) | (cut + grid > high)] = 0.0
+        off[~stepped | ~(off > COARSE * grid) | (cut < low) | (cut + grid > high)] = 0.0
         i = int(np.argmax(off * np.sqrt(square)))
         return (i if off[i] > 0.0 else -1), float(cut[i]), float(cut[i] + grid[i])
 
@@ -150,7 +151,8 @@ class SignTree:
 
     def _search(self, node: Node, bound: float) -> None:
         """Close a node by a search from it, or open it again."""
-        state, cost, count = self.state, float(self.state.work.now.best_cost), max(TRIED, 4 * node.tried)
+        state, cost = self.state, float(self.state.work.now.best_cost)
+        count = min(max(TRIED, 4 * node.tried), MOST_TRIED)
         now = state.another(cost, state.problem._replace(box=node.box[None]))
         why = now.examine(0)
         slot = now.tree.heap[0]

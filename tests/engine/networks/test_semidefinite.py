@@ -187,3 +187,21 @@ def test_only_costs_with_squares_are_covered() -> None:
     )
     wide = large(0, 320, 2, 8)
     assert not covers(lower(replace(wide, cost=Cost.pure("l2-squared", dict.fromkeys(wide.factual, 1.0)))))
+
+
+def test_a_search_learns_that_nothing_is_to_be_done() -> None:
+    """The deployed model may refuse a factual that is accepted exactly. What a search from a node found so
+    was not learnt, and searches were repeated until the number of their nodes overflowed."""
+    propose.ready()
+    _, instance, p = next(drawn(range(2000, 2045)))
+    state = propose.Run(replace(instance, accept=replace(instance.accept, threshold=-1e6)))
+    assert state.offer({name: ends[0] for name, ends in instance.levers.items()}) and state.least > 0.0
+    other = state.another(state.least)
+    other.refused, other.least = {}, 0.0
+    state.learn(other, state.least)
+    assert state.least == 0.0
+    state, _, _ = searched(instance)
+    tree = sign_tree.SignTree(state)
+    tree._search(tree._root._replace(tried=2**62), 0.0)
+    point = np.full(len(p.lever), math.nan)
+    assert tree._lever(tree._root._replace(point=point))[0] == -1
