@@ -174,14 +174,14 @@ class Run:
         p, w, case = self.problem, self.work, int(self.work.now.case)
         factual, unit, grid, label = (p.lever[name] for name in ("factual", "unit", "grid", "label"))
         ends = np.clip(factual + unit * np.array([w.box["lo"], w.box["hi"]]), *p.ends)
-        step, first = np.where(grid > 0.0, unit * grid, 1.0), factual + unit * p.lever["shift"]
-        steps = first + np.round((ends - first) / step) * step
-        spots, values = np.vstack([np.where(grid > 0.0, steps, ends), factual]), {}
+        values = {}
         for i, name in enumerate(self.instance.levers):
             if p.box[case, i].mode != IDLE:
                 labels, mode = w.allowed[p.start[i] : p.start[i + 1]], w.box[i].mode
+                lattice = self.instance.by_name[name].lattice
+                spots = lattice.nearests(ends[:, i]) if grid[i] and lattice else ends[:, i]
                 # the ends where it may be acted on, the factual where it may rest
-                own = spots[2 if mode == IDLE else 0 : 2 if mode == ACTED else 3, i]
+                own = np.append(spots, factual[i])[2 if mode == IDLE else 0 : 2 if mode == ACTED else 3]
                 values[name] = (np.flatnonzero(labels) if label[i] else own).tolist()
         active = [w.unit.low[k, :n] >= 0.0 for k, n in enumerate(p.widths.tolist())][1:]
         best = best_of_box(self._fixed(frozenset(values)), active, values, self.instance.accept.needed)

@@ -47,3 +47,22 @@ def test_the_last_value_of_an_interval_is_in_a_child(seed: int) -> None:
     assert result.status is Status.OPTIMAL
     assert result.cost == pytest.approx(best, rel=2e-6)
     assert result.lower_bound is not None and result.lower_bound <= best
+
+
+def test_a_value_whose_logit_is_just_what_is_needed_is_read_as_it_is_set() -> None:
+    """At b = 1.35 the logit is 2e-17 above what is needed, and at the double next to it below. The sum of
+    steps is that other double, so that b alone was thought to be refused."""
+    features = (
+        Feature("a", actionable=True, bounds=(-6.0, 5.0), only=Steps(1.0)),
+        Feature("b", actionable=True, bounds=(1.35, 1.35), only=Steps(0.1, 0.05)),
+        Feature("e"),
+    )
+    hidden = np.array([[0.0, 2.03, -0.782], [0.0, -5.247, 0.11]]), np.array([-1.849, 7.432])
+    network = ReluNetwork.from_layers([hidden, (np.array([[1.37, 0.02]]), np.array([-0.315]))])
+    factual, cost = {"a": -0.04, "b": 1.2, "e": -0.21}, Cost.pure("l1", dict.fromkeys(NAMES, 1.0))
+    preferences, accept = Preferences(NAMES), Acceptance(1.1378454)
+    instance = Instance(features, independent("abe"), network, factual, preferences, cost, accept)
+    assert judge(instance, {"b": 1.35}).feasible
+    result = solve(instance, "bab")
+    assert result.status is Status.OPTIMAL
+    assert result.action == {"b": 1.35}
