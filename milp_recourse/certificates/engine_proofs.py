@@ -417,8 +417,12 @@ class Trees:
         values = {}
         for i, name in enumerate(self.levers):
             if name in acted:
-                labels = self.problem.lever[i].label > 0.0
-                values[name] = np.arange(low[i], high[i] + 1.0).tolist() if labels else [low[i], high[i]]
+                lattice, ends = self.instance.by_name[name].lattice, np.array([low[i], high[i]])
+                if self.problem.lever[i].label > 0.0:
+                    ends = np.arange(low[i], high[i] + 1.0)
+                elif lattice is not None:  # the search counts steps in doubles
+                    ends = lattice.nearests(ends)
+                values[name] = ends.tolist()
         active = [w.unit.low[k, :n] >= 0.0 for k, n in enumerate(self.widths, 1)]
         most = largest_logit(self._fixed(frozenset(acted)), active, values)
         g = None if most is None else self._weight(most, target)
