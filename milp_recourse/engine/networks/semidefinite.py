@@ -7,17 +7,18 @@ that (Raghunathan et al. 2018, https://arxiv.org/abs/1811.01057).
 x (N,) are the d levers' coordinates u and the outputs a of the m open ReLUs of all layers but the last; every
 argument is a form z = P x + p. Of points that cost at most C, each lever at least q u^2,
 
-.. math::
-    a_i (z_i - a_i) = 0, \quad a_i \ge 0, \quad a_i - z_i \ge 0, \quad C - \sum_j q_j u_j^2 \ge 0
+.. math:: a_i (a_i - z_i) = 0, \quad a_i \ge 0, \quad a_i - z_i \ge 0, \quad C - \sum_j q_j u_j^2 \ge 0
 
-hold, and rows for the box's sides and the signs split on. An open ReLU of the last layer, of argument s, has
+hold, and rows for the box's sides and the signs split on. The product of two rows is at least 0 (Sherali and
+Adams 1990), and between steps c and c + g of a lever is none, so that (u - c) (u - c - g) is, too. An open
+ReLU of the last layer, of argument s, has
 
 .. math:: \alpha s \le \max(0, s) \le s / 2 + t s^2 + 1 / (16 t), \quad 0 \le \alpha \le 1, \quad t > 0.
 
-The logit with these bounds put in, and what is at least 0 added with multipliers beta (any), e and lambda (at
-least 0), is k + h x - x M x. Whatever the multipliers are, that is at most :math:`k + h M^{-1} h / 4` if M is
-positive definite. :class:`Relaxation` looks for good ones, by Newton's method with a barrier;
-:meth:`Relaxation.proven` bounds what they prove, rounding included.
+The logit with these bounds put in, and what is at least 0 added with multipliers theta (of products), e (of
+rows) and lambda, is k + h x - x M x. Whatever the multipliers are, that is at most
+:math:`k + h M^{-1} h / 4` if M is positive definite. :mod:`~milp_recourse.engine.networks.moments` looks for
+good ones; :meth:`Relaxation.proven` bounds what they prove, rounding included.
 """
 
 from __future__ import annotations
@@ -30,25 +31,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.engine.networks.lever_arrays import ACTED
-from milp_recourse.engine.networks.numerics import BELOW, COARSE, TINY
+from milp_recourse.engine.networks.moments import Method, Program, Start, cholesky
+from milp_recourse.engine.networks.numerics import BELOW, TINY
 from milp_recourse.engine.networks.problem_arrays import Problems
 from milp_recourse.problem.enclosure import gamma
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Box = NDArray[np.void]
 
 MOST_VARIABLES = 320
-"""Most levers and units of all layers but the last: a node of so many takes about half a second."""
-
-STEPS, STEPS_WARM = 60, 24
-"""Most steps of Newton's method, and most from another node's multipliers."""
+"""Most levers and units of all layers but the last: a step of the method takes about a twentieth of a second
+then."""
 
 WIDER = 1e-3
-"""By how much of what its budget allows a lever's interval is made wider, so that it has a width."""
+"""By how much of what its budget allows a lever's interval is made wider, so that it has a width; and of a
+step, by how much the gap between two of them is made narrower."""
 
-FIRST, LESS, CENTRED, HOPELESS = 10.0, 0.3, 4.0, 1.5
-"""What the barrier first weighs, as a share of how far the logit's line is above what is needed; what it is
-multiplied by, and how far the merit may still fall then, in units of it. No more multipliers are looked for
-once the bound is above what is needed by so many times what the barrier weighs."""
+PAIRS, VIOLATED, ACTIVE = 1.0, 0.02, 6.0
+"""At most so many products of rows are added, in numbers of variables; of those that moments say are below 0
+by so much of their size. They are kept while they are below 1 / so much of it."""
+
+NONE = np.zeros((0, 2), dtype=np.int64)
+"""No pairs of rows."""
 
 
 def covers(p: Problems) -> bool:
@@ -61,67 +66,49 @@ def covers(p: Problems) -> bool:
 
 
 class Multipliers(NamedTuple):
-    """Multipliers by what they belong to, so that another node can begin with them; NaN where a node has
-    none.
+    """Multipliers of products (of a (a - z), the t of open units that the logit rises with, of those at least
+    0), (K,), of the budget, lambda, and of rows, (rows,)."""
 
-    Attributes
-    ----------
-    beta, above, over, sign
-        Of each unit: of a (z - a) = 0, a >= 0, a >= z, and a sign split on, (K + 1, n).
-    last
-        t of each unit of the last layer, or alpha where the logit falls with it, (n,).
-    sides
-        Of the lower and upper sides of the box, (2, d).
-    budget
-        lambda.
-    barrier
-        What they are centred for.
-    """
-
-    beta: Array
-    above: Array
-    over: Array
-    sign: Array
-    last: Array
-    sides: Array
+    products: Array
     budget: float
-    barrier: float
+    rows: Array
+
+
+class Earlier(NamedTuple):
+    """What a relaxation ended with, for those of other nodes: numbers of variables (0: the constant 1), Y,
+    multipliers of a (a - z), (K + 1, n), and the mean of complementary products."""
+
+    variables: Indices
+    moments: Array
+    beta: Array
+    mean: float
 
 
 class Guess(NamedTuple):
-    """What Newton's method ends with.
+    """What the method ends with.
 
     Attributes
     ----------
-    bound, best
-        The least bound, in doubles, and its multipliers.
-    centred
-        Those that other nodes are to begin with, or None.
+    multipliers
+        The last ones.
+    pairs
+        Names of rows whose products are to be taken next, (., 2).
     lost
         What the bounds of each open unit add to the logit at the optimum, (K + 1, n).
     away
-        How far each open argument is from 0 there, in the standard deviations of the relaxation, (K + 1, n).
+        How far each open argument is from 0 there, in standard deviations, below 0 if it is, (K + 1, n).
     point
         The levers' coordinates there, (d,).
+    earlier
+        For other nodes.
     """
 
-    bound: float
-    best: Multipliers
-    centred: Multipliers | None
+    multipliers: Multipliers
+    pairs: Indices
     lost: Array
     away: Array
     point: Array
-
-
-class _Point(NamedTuple):
-    """Multipliers (beta, t, lambda, e) as one vector, what they bound the logit by, the factor L of M = L L^T
-    and its log-determinant, and where the bound is reached."""
-
-    theta: Array
-    bound: float
-    factor: Array
-    volume: float
-    x: Array
+    earlier: Earlier
 
 
 class _Forms(NamedTuple):
@@ -137,6 +124,10 @@ class _Forms(NamedTuple):
         return _Forms(
             by[:, None] * self.terms[chosen], by * self.const[chosen], np.abs(by) * self.size[chosen]
         )
+
+    def plus(self, const: Array) -> _Forms:
+        """All with constants added."""
+        return _Forms(self.terms, self.const + const, self.size + np.abs(const))
 
     def at(self, x: Array) -> Array:
         """Their values."""
@@ -161,9 +152,22 @@ class Relaxation:
         C; the bounds hold for what costs at most so much.
     room
         About how far above what is needed the logit's line is: multipliers are about in proportion to that.
+    pairs
+        Names of rows whose products are taken; of rows that another node has and this one does not, none is.
+    point
+        Coordinates around which steps are taken, (d,); None for no steps.
     """
 
-    def __init__(self, p: Problems, box: NDArray[np.void], known: Array, budget: float, room: float) -> None:
+    def __init__(
+        self,
+        p: Problems,
+        box: Box,
+        known: Array,
+        budget: float,
+        room: float,
+        pairs: Indices = NONE,
+        point: Array | None = None,
+    ) -> None:
         self.p, self.budget, self.room, self.d = p, budget, max(room, TINY), len(p.lever)
         (low, high, split), widths, d = known, p.widths.tolist(), self.d
         is_open, last = (low < 0.0) & (high > 0.0), len(widths) - 1
@@ -175,44 +179,73 @@ class Relaxation:
         ends = np.array([np.where(acts, box["lo"], np.minimum(box["lo"], 0.0)), box["hi"]])
         ends[1] = np.where(acts, ends[1], np.maximum(ends[1], 0.0))
         within = np.sqrt(budget / self.square) * p.slacks.up**2
-        ends += WIDER * within / math.sqrt(d) * np.array([[-1.0], [1.0]])  # Newton's method needs room
+        ends += WIDER * within / math.sqrt(d) * np.array([[-1.0], [1.0]])  # the method needs room
         self.reach, self.usual = np.zeros(size), np.zeros(size)  # the largest size of x, and a usual one
         self.reach[:d] = np.minimum(np.abs(ends).max(axis=0), within)
         self.usual[:d] = np.minimum(within / math.sqrt(d), self.reach[:d])
-        outputs = _Forms(np.eye(d, size), np.zeros(d), self.reach[:d])
-        rows, open_forms, at, signs = [], [], d, []
+        outputs, z, rows, names = _Forms(np.eye(d, size), np.zeros(d), self.reach[:d]), [], [], []
+        at = d
         for k in range(1, last + 1):
-            z = self._layer(k, outputs)
+            layer = self._layer(k, outputs)
             mine, on = is_open[k, : widths[k]], low[k, : widths[k]] >= 0.0
             where = np.flatnonzero(split[k, : widths[k]])
-            signs += [(k, j) for j in where.tolist()]
-            rows.append(z.of(where, np.where(split[k, where] == 1.0, 1.0, -1.0)))
+            below = split[k, where] == 2.0
+            rows.append(layer.of(where, np.where(below, -1.0, 1.0)))
+            names.append(2 * self._number(k, where) + below)
             if k == last:
                 break
-            open_forms.append(z.of(mine))
+            z.append(layer.of(mine))
             new = slice(at, at + int(mine.sum()))
-            self.reach[new], at = z.size[mine], new.stop
-            spread = np.sqrt(z.terms[mine] ** 2 @ self.usual**2)
-            usual = 0.5 * spread + np.maximum(z.const[mine], 0.0)
+            self.reach[new], at = layer.size[mine], new.stop
+            spread = np.sqrt(layer.terms[mine] ** 2 @ self.usual**2)
+            usual = 0.5 * spread + np.maximum(layer.const[mine], 0.0)
             self.usual[new] = np.maximum(usual, WIDER * np.max(usual, initial=TINY))
-            outputs = z.of(slice(None), on)
+            outputs = layer.of(slice(None), on)
             outputs.terms[np.flatnonzero(mine), np.arange(new.start, new.stop)] = 1.0
-            outputs.size[mine] = z.size[mine]
-        self.signs = np.array(signs, dtype=np.int64).reshape(-1, 2)
-        nothing = _Forms(np.zeros((0, size)), np.zeros(0), np.zeros(0))
-        self.z = _joined([nothing, *open_forms])
+            outputs.size[mine] = layer.size[mine]
+        self._last(layer, is_open[last], on)
+        self.z = _joined([_Forms(np.zeros((0, size)), np.zeros(0), np.zeros(0)), *z])
         one = _Forms(np.eye(size), np.zeros(size), self.reach)
-        own, z = one.of(self.place), self.z
-        over = _Forms(own.terms - z.terms, -z.const, own.size + z.size)
+        own = one.of(self.place)
+        over = _Forms(own.terms - self.z.terms, -self.z.const, own.size + self.z.size)
         sides = [
-            _Forms(s * one.terms[:d], -s * c, one.size[:d] + np.abs(c))
-            for s, c in ((1.0, ends[0]), (-1.0, ends[1]))
+            one.of(slice(0, d), sign).plus(-sign * end) for sign, end in zip((1.0, -1.0), ends, strict=True)
         ]
-        self._last(self._layer(last, outputs), is_open[last], low[last] >= 0.0)
-        self.over, self.rows = over.terms, _joined([own, over, *rows, *sides, self.falls])
-        self.alphas = slice(len(self.rows.const) - len(self.falls.const), None)
-        # what the barrier weighs
-        self.count = size + len(self.rows.const) + len(self.weight) + len(self.falls.const)
+        rows = _joined([own, over, *rows, *sides, self.falls])
+        number, lever = self._number(*self.units.T), p.biases.size + np.arange(d)
+        no_name = np.full(len(self.falling), -1)
+        self.names = np.concatenate([2 * number, 2 * number + 1, *names, 2 * lever, 2 * lever + 1, no_name])
+        self.rows = len(rows.const)
+        self.alphas = slice(self.rows - len(self.falling), self.rows)
+        self._products(rows, self._steps(box, one, point), pairs)
+
+    def _number(self, layer: Indices | int, unit: Indices) -> Indices:
+        """Of units: rows a >= 0 and z >= 0 are named twice that, a >= z and z <= 0 one more."""
+        return layer * self.p.biases.shape[1] + unit
+
+    def _steps(self, box: Box, one: _Forms, point: Array | None) -> tuple[_Forms, _Forms]:
+        """u - c and u - c - g of levers with steps c and c + g around a point."""
+        grid, shift = self.p.lever["grid"], self.p.lever["shift"]
+        if point is None:
+            return one.of(slice(0, 0)), one.of(slice(0, 0))
+        lo, hi, stepped = box["lo"], box["hi"], (grid > 0.0) & (box["mode"] == ACTED)
+        x = np.where(stepped, np.clip(point, lo, hi), 0.0)
+        c = np.floor((x - shift) / np.where(stepped, grid, 1.0)) * grid + shift
+        at = np.flatnonzero(stepped & (c >= lo) & (c + grid <= hi))
+        c, narrower = c[at], WIDER * grid[at]
+        return one.of(at).plus(-c - narrower), one.of(at).plus(narrower - c - grid[at])
+
+    def _products(self, rows: _Forms, steps: tuple[_Forms, _Forms], pairs: Indices) -> None:
+        """All forms, and of which of them products are taken."""
+        m, kinks, gaps = len(self.units), len(self.rising), len(steps[0].const)
+        self.forms = _joined([rows, self.s, *steps])
+        order = np.argsort(self.names, kind="stable")
+        at = order[np.minimum(np.searchsorted(self.names[order], pairs), len(order) - 1)]
+        at = np.sort(at[(self.names[at] == pairs).all(axis=1)], axis=1)
+        kink, gap = self.rows + np.arange(kinks), self.rows + kinks + np.arange(gaps)
+        self.left = np.concatenate([np.arange(m), kink, at[:, 0], gap])
+        self.right = np.concatenate([m + np.arange(m), kink, at[:, 1], gap + gaps])
+        self.kinks, self.paired = slice(m, m + kinks), slice(m + kinks, m + kinks + len(at))
 
     def _layer(self, k: int, outputs: _Forms) -> _Forms:
         """The arguments of layer k over the outputs of the one before, or for k = 1 over the levers."""
@@ -230,37 +263,11 @@ class Relaxation:
         weight, bias = p.weights[-1, 0, :count], float(p.biases[-1, 0])
         self.rising = np.flatnonzero(is_open[:count] & (weight > 0.0))
         self.falling = np.flatnonzero(is_open[:count] & (weight < 0.0))
-        self.weight, self.s = weight[self.rising], s.of(self.rising)
-        self.falls = s.of(self.falling, weight[self.falling])
-        linear = _joined([s.of(on[:count], weight[on[:count]]), self.s.of(slice(None), 0.5 * self.weight)])
+        self.weight, self.falls = weight[self.rising], s.of(self.falling, weight[self.falling])
+        self.s = s.of(self.rising, np.sqrt(self.weight))
+        linear = _joined([s.of(on[:count], weight[on[:count]]), s.of(self.rising, 0.5 * self.weight)])
         self.linear, self.const = linear.terms.sum(axis=0), bias + float(linear.const.sum())
         self.const_size = abs(bias) + float(linear.size.sum())
-
-    # what multipliers prove
-
-    def _parts(self, theta: Array) -> tuple[Array, Array, float, Array]:
-        """beta, t, lambda and e."""
-        m, count = len(self.units), len(self.units) + len(self.weight)
-        return theta[:m], theta[m:count], float(theta[count]), theta[count + 1 :]
-
-    def _matrix(self, theta: Array) -> Array:
-        """M, (N, N)."""
-        beta, t, budget, _ = self._parts(theta)
-        made = -(self.s.terms.T * (self.weight * t)) @ self.s.terms
-        made[np.arange(self.d), np.arange(self.d)] += budget * self.square
-        made[self.place, self.place] += beta
-        half = 0.5 * beta[:, None] * self.z.terms
-        made[self.place] -= half
-        made[:, self.place] -= half.T
-        return made
-
-    def _terms(self, theta: Array) -> tuple[float, Array]:
-        """k and h, (N,)."""
-        beta, t, budget, e = self._parts(theta)
-        h = self.linear + (2.0 * self.weight * t * self.s.const) @ self.s.terms + e @ self.rows.terms
-        h[self.place] += beta * self.z.const
-        squares = t * self.s.const**2 + 1.0 / (16.0 * t)
-        return float(self.const + self.weight @ squares + e @ self.rows.const + budget * self.budget), h
 
     @np.errstate(all="ignore")
     def proven(self, found: Multipliers) -> tuple[float, float]:
@@ -271,213 +278,133 @@ class Relaxation:
         rests on how L and v were found. Each sum is off by at most a slack times the sum of its absolute
         terms over the box; in x L L^T x those are at most the square of ``spread``.
         """
-        theta, reach = self._taken(found), self.reach
-        beta, t, budget, e = self._parts(theta)
-        positive = np.concatenate([t, [budget]]).min() > 0.0 and e.min() >= 0.0
-        m = self._matrix(theta)
-        factor = _factor(m) if positive and np.max(e[self.alphas], initial=0.0) <= 1.0 else None
+        (theta, budget, e), reach, size = found, self.reach, self.forms.size
+        terms, const = self.forms.terms, self.forms.const
+        t, positive = theta[self.kinks], np.append(theta[self.kinks.start :], budget).min() > 0.0
+        m = (terms[self.left].T * (-0.5 * theta)) @ terms[self.right]
+        m = m + m.T
+        m[np.arange(self.d), np.arange(self.d)] += budget * self.square
+        least, most = np.min(e, initial=0.0), np.max(e[self.alphas], initial=0.0)
+        factor = cholesky(m) if positive and least >= 0.0 and most <= 1.0 else None
         if factor is None:
             return math.inf, budget
-        k, h = self._terms(theta)
+        left, right = const[self.left], const[self.right]
+        h = self.linear + e @ terms[: self.rows]
+        h = h + (theta * right) @ terms[self.left] + (theta * left) @ terms[self.right]
+        k = self.const + e @ const[: self.rows] + theta @ (left * right) + budget * self.budget
+        k += np.sum(self.weight / (16.0 * t))
         v = _solved(factor, h)
         if v is None:
             return math.inf, budget
         rest, off, length = np.abs(h - factor @ v), np.abs(m - factor @ factor.T), np.sqrt(v @ v)
-        spread, outputs = np.sqrt(np.diag(m)) @ reach, reach[self.place]
-        sizes = self.const_size + e @ self.rows.size + np.abs(beta) @ (outputs * (outputs + self.z.size))
-        sizes += self.weight @ (t * self.s.size**2 + 1.0 / t) + np.abs(h) @ reach + (spread + length) ** 2
+        spread = np.sqrt(np.diag(m)) @ reach
+        sizes = self.const_size + e @ size[: self.rows] + np.abs(theta) @ (size[self.left] * size[self.right])
+        sizes += np.sum(self.weight / t) + np.abs(h) @ reach + (spread + length) ** 2
         sizes += budget * (self.budget + self.square @ reach[: self.d] ** 2)
-        slack = 8.0 * (self.p.slacks.line + gamma(4 * len(theta) + 64))
+        slack = 8.0 * (self.p.slacks.line + gamma(4 * (len(theta) + len(e)) + 64))
         bound = k + 0.25 * length**2 + rest @ reach + reach @ off @ reach + slack * sizes + TINY
         return (float(bound) if bound < math.inf else math.inf), budget
 
-    def _taken(self, found: Multipliers) -> Array:
-        """This node's multipliers, as one vector, of those by what they belong to."""
-        units, signs = tuple(self.units.T), tuple(self.signs.T)
-        first = found.beta[units], found.last[self.rising], [found.budget]
-        rows = found.above[units], found.over[units], found.sign[signs], found.sides.ravel()
-        return np.concatenate([*first, *rows, found.last[self.falling]])
-
-    def _given(self, theta: Array, barrier: float) -> Multipliers:
-        """The opposite."""
-        beta, above, over, sign, last = (np.full(self.p.biases.shape, math.nan) for _ in range(5))
-        m, units = len(self.units), tuple(self.units.T)
-        beta[units], last[-1, self.rising], budget, e = self._parts(theta)
-        parts = np.split(e, np.cumsum([m, m, len(self.signs), 2 * self.d]))
-        above[units], over[units], sign[tuple(self.signs.T)], sides, last[-1, self.falling] = parts
-        return Multipliers(beta, above, over, sign, last[-1], sides.reshape(2, -1), budget, barrier)
-
-    # good multipliers
-
-    def _start(self, given: Multipliers | None) -> tuple[Array, float]:
-        """Multipliers and barrier that Newton's method starts with: another node's, and those that are in
-        proportion to usual values of what they belong to."""
-        barrier = FIRST * self.room / self.count if given is None else given.barrier
-        squares = self.usual**2
-        e = barrier / (np.sqrt(self.rows.terms**2 @ squares) + np.abs(self.rows.const) + TINY)
-        e[self.alphas] = 0.5
-        beta = self.room / (len(squares) * squares[self.place])
-        t = 0.25 / (np.sqrt(self.s.terms**2 @ squares) + np.abs(self.s.const) + TINY)
-        theta = np.concatenate([beta, t, [self.room / self.budget], e])
-        if given is not None:
-            had = self._taken(given)
-            theta = np.where(np.isnan(had), theta, had)
-        (beta, t, _, _), deep = self._parts(theta), len(self.p.widths) - self.units[:, 0]
-        for _ in range(STEPS):
-            if _factor(self._matrix(theta)) is not None:
-                break
-            beta *= 1.2 ** (deep - 1)  # each layer bears the next one
-            t *= 0.8
-            theta[len(beta) + len(t)] *= 1.2 ** (len(self.p.widths) - 1)
-        return theta, barrier
-
-    def _at(self, theta: Array) -> _Point | None:
-        """What multipliers amount to; None where M is not positive definite."""
-        m = self._matrix(theta)
-        factor = _factor(m)
-        if factor is None:
-            return None
-        k, h = self._terms(theta)
-        x = _solved(m, 0.5 * h)
-        if x is None:
-            return None
-        return _Point(theta, k + 0.5 * float(h @ x), factor, 2.0 * float(np.log(np.diag(factor)).sum()), x)
-
-    def _merit(self, here: _Point, barrier: float) -> float:
-        """The bound with the barrier, which Newton's method makes small."""
-        _, t, _, e = self._parts(here.theta)
-        logs = np.log(e).sum() + np.log(t).sum() + np.log1p(-e[self.alphas]).sum()
-        return here.bound - barrier * (here.volume + float(logs))
-
     @np.errstate(all="ignore")
     def guess(
-        self, need: float, given: Multipliers | None = None, late: Callable[[], bool] = lambda: False
+        self,
+        need: float,
+        decided: float,
+        earlier: Earlier | None = None,
+        late: Callable[[], bool] = lambda: False,
     ) -> Guess | None:
-        """Good multipliers, by Newton's method; it ends once the bound is below ``need`` or is not going to
-        be, or where it is ``late``. None where nothing is found."""
-        theta, barrier = self._start(given)
-        here, curved, centred = self._at(theta), barrier, None
-        best = here
-        for _ in range(STEPS if given is None else STEPS_WARM):
-            if here is None or best is None or here.bound < need or late():
-                break
-            there, fall = self._step(here, barrier, curved)
-            if there is None:
-                break
-            here, curved = there, barrier
-            best = here if here.bound < best.bound else best
-            if fall < CENTRED * barrier:
-                centred = self._given(here.theta, barrier)
-                if here.bound - HOPELESS * barrier * self.count > need:
-                    break
-                barrier *= LESS
-        if here is None or best is None:
-            return None
-        found = self._given(best.theta, barrier)
-        return Guess(
-            best.bound, found, centred, self._lost(here), self._away(here, barrier), here.x[: self.d]
-        )
+        """Good multipliers, None where there are none.
 
-    def _step(self, here: _Point, barrier: float, curved: float) -> tuple[_Point | None, float]:
-        """The next point, None where there is none, and how fast the merit falls towards it."""
-        try:
-            step, fall = self._newton(here, barrier, curved)
-        except np.linalg.LinAlgError:
-            return None, 0.0
-        return self._along(here, step, fall, barrier), fall
-
-    def _along(self, here: _Point, step: Array, fall: float, barrier: float) -> _Point | None:
-        """The first point on the way back from a whole step that is allowed and good enough, or None."""
-        (_, t, _, e), (_, dt, _, de) = self._parts(here.theta), self._parts(step)
-        left = np.concatenate([t, e, 1.0 - e[self.alphas]])
-        spent = -np.concatenate([dt, de, -de[self.alphas]])
-        share = min(1.0, 0.95 * float(np.min(left[spent > 0.0] / spent[spent > 0.0], initial=math.inf)))
-        merit = self._merit(here, barrier)
-        while share > COARSE:
-            there = self._at(here.theta + share * step)
-            if there is not None and self._merit(there, barrier) <= merit - 0.1 * share * fall:
-                return there
-            share *= 0.6 if there is not None else 0.42
-        return None
-
-    def _newton(self, here: _Point, barrier: float, curved: float) -> tuple[Array, float]:
-        r"""A step of Newton's method, and how fast the merit falls along it.
-
-        With primes for derivatives by multipliers v and w, :math:`h M^{-1} h / 4` has the curvature
-        :math:`2 r_v M^{-1} r_w, r = h' / 2 - M' x`, and :math:`-\log \det M` has
-        :math:`tr(M^{-1} M'_v M^{-1} M'_w)`; that counts ``curved`` times, the barrier of the step before. M
-        is the same for all e, which are eliminated.
+        The method ends once the bound is below ``need``, or where all that it can still fall by is less than
+        ``decided`` times what it is above that, or where it is ``late``.
         """
-        (_, t, _, e), x, d, m, o = self._parts(here.theta), here.x, self.d, len(self.units), self.weight
-        back = np.linalg.inv(here.factor)
-        inverse, units, rows, q = back.T @ back, np.arange(m), self.rows.terms, self.square
-        z, a, s = self.z.at(x), x[self.place], self.s.at(x)
-        over, of_s, levers = self.over @ inverse, self.s.terms @ inverse, inverse[:d, :d]
-        slope = np.empty(m + len(o) + 1)
-        slope[:m] = a * (z - a) - barrier * over[units, self.place]
-        slope[m:-1] = (
-            o * (s**2 + barrier * (of_s * self.s.terms).sum(axis=1) - 1.0 / (16.0 * t**2)) - barrier / t
+        d, scale = self.d, np.append(1.0, self.usual)
+        forms = np.column_stack([self.forms.const, self.forms.terms]) * scale
+        squares = np.zeros(len(scale))
+        squares[1 : d + 1] = self.square * self.usual[:d] ** 2
+        program = Program(
+            forms=forms,
+            own=len(self.units),
+            columns=1 + self.place,
+            left=self.left,
+            right=self.right,
+            weights=self.weight,
+            rows=self.rows,
+            capped=self.alphas,
+            linear=np.append(0.0, self.linear) * scale,
+            squares=squares,
+            budget=self.budget,
+            unit=max(self.room, float(np.linalg.norm(self.linear * self.usual))),
         )
-        slope[-1] = self.budget - q @ (x[:d] ** 2 + barrier * np.diag(levers))
-        slope_e, bend_e = self.rows.at(x) - barrier / e, curved / e**2
-        slope_e[self.alphas] += barrier / (1.0 - e[self.alphas])
-        bend_e[self.alphas] += curved / (1.0 - e[self.alphas]) ** 2
-        r = np.zeros((len(slope), len(x)))
-        r[:m] = 0.5 * a[:, None] * self.z.terms
-        r[units, self.place] += 0.5 * z - a
-        r[m:-1] = (o * s)[:, None] * self.s.terms
-        r[-1, :d] = -q * x[:d]
-        wide = np.linalg.inv(here.factor @ here.factor.T + 0.5 * (rows.T / bend_e) @ rows)
-        volume, cross, with_s = np.empty((len(slope), len(slope))), over[:, self.place], of_s[:, self.place]
-        own = inverse[self.place]
-        volume[:m, :m] = 0.5 * (own[:, self.place] * (over @ self.over.T) + cross * cross.T)
-        volume[m:-1, m:-1] = np.outer(o, o) * (of_s @ self.s.terms.T) ** 2
-        volume[m:-1, :m] = -o[:, None] * with_s * (of_s @ self.over.T)
-        volume[-1, :m] = (own[:, :d] * over[:, :d]) @ q
-        volume[-1, m:-1] = -o * (of_s[:, :d] ** 2 @ q)
-        volume[-1, -1] = q @ levers**2 @ q
-        volume[:m, m:-1], volume[:-1, -1] = volume[m:-1, :m].T, volume[-1, :-1]
-        bend = 2.0 * r @ wide @ r.T + curved * volume
-        inner = np.arange(m, len(slope) - 1)
-        bend[inner, inner] += o / (8.0 * t**3) + curved / t**2
+        try:
+            start = None if earlier is None else self._start(earlier, scale)
+            found = Method(program, start).run(need - self.const, decided, late)
+        except np.linalg.LinAlgError:
+            return None
+        y = found.moments / found.moments[0, 0]
+        if not np.isfinite(y).all():
+            return None
+        best = Multipliers(found.products, found.budget, found.rows)
+        x, away = y[0, 1:] * scale[1:], self._away(forms, y)
+        lost, earlier = self._lost(best, x), self._earlier(found.start, scale)
+        return Guess(best, self._pairs(forms[: self.rows], y), lost, away, x[:d], earlier)
 
-        def settled(y: Array) -> Array:
-            """(diag(bend_e) + rows M^-1 rows^T / 2)^-1 y."""
-            return (y - 0.5 * rows @ (wide @ (rows.T @ (y / bend_e)))) / bend_e
+    def _variables(self) -> Indices:
+        """Numbers of variables that other nodes have, too; they rise."""
+        return np.concatenate([np.arange(self.d + 1), self.d + 1 + self._number(*self.units.T)])
 
-        first = -np.linalg.solve(bend, slope - r @ (inverse @ (rows.T @ settled(slope_e))))
-        second = -settled(slope_e + rows @ (inverse @ (r.T @ first)))
-        return np.concatenate([first, second]), -float(slope @ first + slope_e @ second)
+    def _earlier(self, start: Start, scale: Array) -> Earlier:
+        beta = np.zeros(self.p.biases.shape)
+        beta[tuple(self.units.T)] = start.free
+        moments = start.moments / start.moments[0, 0] * scale * scale[:, None]
+        return Earlier(self._variables(), moments, beta, start.mean)
 
-    def _lost(self, here: _Point) -> Array:
+    def _start(self, earlier: Earlier, scale: Array) -> Start | None:
+        """Another node's, if it has all variables."""
+        mine = self._variables()
+        at = np.minimum(np.searchsorted(earlier.variables, mine), len(earlier.variables) - 1)
+        if not (earlier.variables[at] == mine).all():
+            return None
+        moments = earlier.moments[np.ix_(at, at)] / scale / scale[:, None]
+        return Start(moments, earlier.beta[tuple(self.units.T)], earlier.mean)
+
+    def _pairs(self, rows: Array, y: Array) -> Indices:
         """See :class:`Guess`."""
-        (beta, t, _, e), x, made = self._parts(here.theta), here.x, np.zeros(self.p.biases.shape)
-        z, a, s, falls = self.z.at(x), x[self.place], self.s.at(x), self.falls.at(x)
-        made[tuple(self.units.T)] = np.abs(beta * a * (z - a))
-        made[-1, self.rising] = self.weight * (0.5 * s + t * s**2 + 1.0 / (16.0 * t) - np.maximum(s, 0.0))
-        made[-1, self.falling] = e[self.alphas] * falls - np.minimum(falls, 0.0)  # falls have weights below 0
+        rows, units = rows[: self.alphas.start], np.arange(len(self.units))
+        between = rows @ y @ rows.T
+        size = np.sqrt(np.maximum(np.diag(between), TINY))
+        between /= size * size[:, None]
+        kept = np.column_stack([self.left[self.paired], self.right[self.paired]])
+        kept = kept[between[kept[:, 0], kept[:, 1]] < 1.0 / ACTIVE]
+        between[units, len(units) + units] = 0.0
+        between[kept[:, 0], kept[:, 1]] = 0.0
+        below = np.flatnonzero(np.triu(between, 1) < -VIOLATED)
+        worst = below[np.argsort(between.ravel()[below], kind="stable")[: int(PAIRS * len(self.reach))]]
+        new = np.column_stack(np.unravel_index(worst, between.shape))
+        return self.names[np.concatenate([kept, new])]
+
+    def _lost(self, found: Multipliers, x: Array) -> Array:
+        """See :class:`Guess`."""
+        made, theta, units = np.zeros(self.p.biases.shape), found.products, tuple(self.units.T)
+        a, s, t = x[self.place], self.s.at(x), theta[self.kinks]
+        falls = self.falls.at(x)  # weights are below 0
+        made[units] = np.abs(theta[: len(a)] * a * (self.z.at(x) - a))
+        made[-1, self.rising] = t * s**2 + self.weight / (16.0 * t) - 0.5 * np.sqrt(self.weight) * np.abs(s)
+        made[-1, self.falling] = found.rows[self.alphas] * falls - np.minimum(falls, 0.0)
         return made
 
-    def _away(self, here: _Point, barrier: float) -> Array:
+    def _away(self, forms: Array, y: Array) -> Array:
         """See :class:`Guess`."""
-        made = np.zeros(self.p.biases.shape)
-        for where, forms in (
-            (tuple(self.units.T), self.z),
-            ((-1, self.rising), self.s),
-            ((-1, self.falling), self.falls),
+        made, m, kinks = np.zeros(self.p.biases.shape), len(self.units), len(self.rising)
+        for where, some in (
+            (tuple(self.units.T), forms[:m] - forms[m : 2 * m]),
+            ((-1, self.rising), forms[self.rows : self.rows + kinks]),
+            ((-1, self.falling), -forms[self.alphas]),
         ):
-            spread = _solved(here.factor, forms.terms.T)
-            if spread is not None:
-                made[where] = np.abs(forms.at(here.x)) / (np.sqrt(barrier * (spread**2).sum(axis=0)) + TINY)
+            mean = some @ y[0]
+            variance = np.einsum("ij,ij->i", some @ y, some) - mean**2
+            made[where] = mean / np.sqrt(np.maximum(variance, 0.0) + TINY)
         return made
-
-
-def _factor(m: Array) -> Array | None:
-    """The factor of Cholesky, None where m is not positive definite."""
-    try:
-        return np.asarray(np.linalg.cholesky(m), dtype=np.float64) if np.isfinite(m).all() else None
-    except np.linalg.LinAlgError:
-        return None
 
 
 def _solved(m: Array, y: Array) -> Array | None:

@@ -1,13 +1,15 @@
 """A tree over signs of ReLUs and intervals of levers, bound by semidefinite relaxations, beside a search that
 takes long.
 
-A relaxation takes as long as tens of the search's nodes, and proves far more of a wide one.
+A relaxation takes as long as hundreds of the search's nodes, and proves far more of a wide one. Most units
+have one sign within the budget, which lines do not see and a relaxation of the other side does.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.numerics import BELOW, COARSE
 from milp_recourse.engine.networks.problem_arrays import alone
 from milp_recourse.engine.networks.propose import Run
-from milp_recourse.engine.networks.semidefinite import Multipliers, Relaxation
+from milp_recourse.engine.networks.semidefinite import NONE, Guess, Relaxation
 
 Array = NDArray[np.float64]
 Box = NDArray[np.void]
@@ -26,8 +28,21 @@ SHARE, BEHIND, MOST = 0.5, 0.5, 16.0
 """How many nodes of the search's the tree's are to take the time of, as a share of those; the last where the
 search's own bound is below a part of what the tree has proven, the second."""
 
-WORTH = 24
-"""How many nodes of the search take the time of one relaxation."""
+WORTH, EACH = 50.0, 1e-4
+"""How many nodes of the search take the time of one relaxation: the first, and the second times the square of
+its forms."""
+
+DECIDED, CLOSES = 0.2, 1.0
+"""When a relaxation is accurate enough (:meth:`~.semidefinite.Relaxation.guess`): for a node's bound, and to
+see whether a side closes."""
+
+ROUNDS, GAIN = 10, 0.85
+"""A node is relaxed again, with more products and signs, while the bound is above what is needed by at most
+such a share of what it was, at most so often."""
+
+LIKELY, PATIENCE = 0.7, 6
+"""Of units whose argument is so many standard deviations from 0, the other side is tried; until so many in a
+row stay open."""
 
 AWAY, MOST_AWAY, LAST = 1.0, 3.0, 2.0
 """A split promises what its unit loses, times (1 + how far its argument is from 0, at most so far) to this
@@ -35,25 +50,36 @@ power, since one of its sides closes soon then; and times this in the last layer
 
 FLAT = 0.1
 """Levers are split where all units together lose less than this share of what the bound is above what is
-needed."""
+needed, if costs are squares alone: of others, relaxations leave out a part."""
 
-TRIED, MOST_TRIED = 50, 2**40
-"""Nodes that a search from a node examines before levers are split, and where nothing is left to split; then
-four times as many each time, up to the second: it may end with what the exact judgement refuses."""
+FEW, TRIED, MOST_TRIED = 24, 50, 2**40
+"""Before a node with at most so many open units, or a lever, is split, a search from it examines so many nodes;
+where nothing is left to split, four times as many each time, up to the last: it may end with what the exact
+judgement refuses."""
 
 
 class Node(NamedTuple):
-    """An open node: what is known of its units and levers (:class:`~.semidefinite.Relaxation`), multipliers
-    to begin with, what each split promises, whether a lever is to be split and where the relaxation is
-    largest, and how many nodes the last search from it has examined."""
+    """An open node.
+
+    Attributes
+    ----------
+    known, box
+        What is known of its units and levers (:class:`~.semidefinite.Relaxation`).
+    seen, found
+        Whether it has been relaxed, and what that has found: until then in the node that it is a part of, and
+        None where nothing is.
+    excess
+        How far its bound is above what is needed.
+    tried
+        How many nodes the last search from it has examined.
+    """
 
     known: Array
     box: Box
-    given: Multipliers | None
-    promise: Array
-    flat: bool
-    point: Array
-    tried: int
+    seen: bool = False
+    found: Guess | None = None
+    excess: float = math.inf
+    tried: int = 0
 
 
 class SignTree:
@@ -68,86 +94,149 @@ class SignTree:
     """
 
     def __init__(self, state: Run) -> None:
-        p, known = state.problem, np.zeros((3, *state.problem.biases.shape))
+        known = np.zeros((3, *state.problem.biases.shape))
         known[0], known[1] = -math.inf, math.inf
-        self.state, self.low, self.given, self.number = state, 0.0, 0, 0
+        self.state, self.low, self.given, self.number = state, 0.0, 0.0, 0
         self.open: list[tuple[float, int, Node]] = []
-        self._root = Node(known, p.box[0], None, np.zeros_like(known[0]), False, np.zeros(len(p.lever)), 0)
+        self._open(0.0, Node(known, state.problem.box[0]))
+        self.squares = not state.problem.lever["linear"].any()
+        self._work = self._go_on()
 
     def go_on(self) -> None:
         """Examine the share of nodes that is theirs, less what they have had."""
         state = self.state
         behind = state.proven < BEHIND * self.low
-        least = int((MOST if behind else SHARE) * int(state.tree.now.examined))
+        least = (MOST if behind else SHARE) * int(state.tree.now.examined)
         while self.given < least and self.low < state.target and not state.clock.over:
-            if self.number == 0:
-                self._examine(self._root, 0.0)
-            else:
-                bound, _, node = heapq.heappop(self.open)
+            bound = next(self._work, math.inf)
+            self.low = max(self.low, min(bound, self.open[0][0] if self.open else math.inf, state.target))
+
+    def _go_on(self) -> Iterator[float]:
+        """Examine or split the nodes one by one; yields the bound of one being examined, after each
+        relaxation."""
+        while self.open:
+            bound, _, node = heapq.heappop(self.open)
+            if node.seen:
                 self._split(node, bound)
-            self.low = max(self.low, min(self.open[0][0] if self.open else math.inf, state.target))
+            else:
+                node, bound = yield from self._examined(node, bound)
+                if bound < math.inf:
+                    self._open(bound, node)
 
     def _open(self, bound: float, node: Node) -> None:
         self.number += 1
         heapq.heappush(self.open, (bound, self.number, node))
 
     def _split(self, node: Node, bound: float) -> None:
-        """Examine a node's children, or search on from it where there is nothing to split."""
-        i, cut, above = self._lever(node)
-        k, j = np.unravel_index(int(np.argmax(node.promise)), node.promise.shape)
-        if node.flat and i >= 0 and node.tried > 0:
+        """Open a node's children, or search on from it where there is nothing to split."""
+        found, child = node.found, node._replace(seen=False, tried=0)
+        if found is None:
+            self._search(node, bound)
+            return
+        i, cut, above = self._lever(node, found.point)
+        is_open = (node.known[0] < 0.0) & (node.known[1] > 0.0) & (found.lost > 0.0)
+        lost = np.where(is_open, found.lost, 0.0)
+        flat = lost.sum() < (FLAT * node.excess if self.squares else 0.0)
+        i, cut, above = self._lever(node, found.point) if flat else (-1, 0.0, 0.0)
+        if (
+            node.tried == 0
+            and is_open.sum() <= FEW
+            or flat
+            and min(i, node.tried - 1) < 0
+            or not is_open.any()
+        ):
+            self._search(node, bound)
+        elif flat:
             for end, value in (("hi", cut), ("lo", above)):
                 box = node.box.copy()
                 box[end][i] = value
-                self._examine(node._replace(box=box, tried=0), bound)
-        elif node.flat or not node.promise[k, j] > 0.0:
-            self._search(node, bound)
+                self._open(bound, child._replace(box=box))
         else:
+            promise = lost * (1.0 + np.minimum(np.abs(found.away), MOST_AWAY)) ** AWAY
+            promise[-1] *= LAST
+            k, j = np.unravel_index(int(np.argmax(promise)), promise.shape)
             for side in (1, 2):
-                known = node.known.copy()
-                known[side - 1, k, j], known[2, k, j] = 0.0, side
-                self._examine(node._replace(known=known), bound)
+                self._open(bound, child._replace(known=_with(node.known, k, j, side)))
 
     @np.errstate(invalid="ignore")  # nothing is left of a lever that is not acted on
-    def _lever(self, node: Node) -> tuple[int, float, float]:
+    def _lever(self, node: Node, point: Array) -> tuple[int, float, float]:
         """Which lever to split, and the steps next to where the relaxation is largest; -1 for none."""
         grid, shift, square = (self.state.problem.lever[name] for name in ("grid", "shift", "square"))
         low, high = node.box["lo"], node.box["hi"]
-        x, stepped = np.clip(node.point, low, high), grid > 0.0
+        x, stepped = np.clip(point, low, high), grid > 0.0
         cut = np.floor((x - shift) / np.where(stepped, grid, 1.0)) * grid + shift
         off = np.minimum(x - cut, cut + grid - x)
         off[~stepped | ~(off > COARSE * grid) | (cut < low) | (cut + grid > high)] = 0.0
         i = int(np.argmax(off * np.sqrt(square)))
         return (i if off[i] > 0.0 else -1), float(cut[i]), float(cut[i] + grid[i])
 
-    def _examine(self, node: Node, bound: float) -> None:
-        """Close a node, or open it with what is found."""
+    def _examined(self, node: Node, bound: float) -> Generator[float, None, tuple[Node, float]]:
+        """A node and its bound with what relaxations find; inf if it is closed."""
+        for _ in range(ROUNDS):
+            last = node.excess if node.seen else math.inf
+            node, bound = self._bound(node, bound)
+            yield bound
+            if bound == math.inf or node.found is None or node.excess > GAIN * last:
+                break
+            node = node._replace(known=(yield from self._fixed(node, node.found, bound)))
+        return node, bound
+
+    def _bound(self, node: Node, bound: float) -> tuple[Node, float]:
+        """A node with what one relaxation finds, and its bound; inf if it is closed."""
+        need, made = float(self.state.problem.need_low), self._relaxation(node)
+        if made is None:
+            return node, math.inf
+        relaxation, node, least = made
+        for earlier in (node.found, None) if node.found else (None,):
+            found, top, rate = self._guess(relaxation, DECIDED, earlier)
+            if top < math.inf:
+                break
+        if top < need:
+            return node, math.inf
+        bound, budget = max(bound, least), self.state.target
+        if top == math.inf:
+            return node._replace(seen=True), bound
+        if rate > 0.0:
+            bound = max(bound, (budget - (top - need) / rate * (1.0 + COARSE)) * BELOW)
+        return node._replace(seen=True, found=found, excess=top - need), bound
+
+    def _fixed(self, node: Node, found: Guess, bound: float) -> Generator[float, None, Array]:
+        """What is known of a node, with the signs of units whose other side closes."""
+        away, known, failed = found.away, node.known, [0, 0]
+        last = (np.arange(len(away)) == len(away) - 1).astype(np.int64)
+        order = np.lexsort((-np.abs(away).ravel(), np.repeat(last, away.shape[1])))
+        for k, j in zip(*np.unravel_index(order, away.shape), strict=True):
+            if abs(away[k, j]) > LIKELY and failed[last[k]] < PATIENCE:
+                side = 1 if away[k, j] < 0.0 else 2
+                made = self._relaxation(node._replace(known=_with(known, k, j, side)))
+                top = -math.inf if made is None else self._guess(made[0], CLOSES, found)[1]
+                yield bound
+                closes = top < float(self.state.problem.need_low)
+                failed[last[k]] = 0 if closes else failed[last[k]] + 1
+                known = _with(known, k, j, 3 - side) if closes else known
+        return known
+
+    def _relaxation(self, node: Node) -> tuple[Relaxation, Node, float] | None:
+        """A node's relaxation, the node with what lines say of units and levers, and its bound by lines; None
+        if these close it."""
         state, p = self.state, self.state.problem._replace(box=node.box[None])
-        budget, need = state.target, float(p.need_low)
-        self.number, self.given = self.number + 1, self.given + WORTH
         with search.SPARE.lent(p) as (work, _):
-            least = search.bound_box(alone(p), work, node.known, budget, 1)
+            least = float(search.bound_box(alone(p), work, node.known, state.target, 1))
             if least == math.inf:
-                return
+                return None
             known = np.stack([work.unit.low, work.unit.high, node.known[2]])
-            box, room = work.box.copy(), float(work.now.room)
-        bound = max(bound, float(least))
-        relaxation, late = Relaxation(p, box, known, budget, room), lambda: state.clock.over
-        found = relaxation.guess(need, node.given, late)
-        if node.given and (found is None or (found.bound >= need and found.centred is None)):
-            found = relaxation.guess(need, late=late)
-        node = node._replace(known=known, box=box, promise=np.zeros_like(node.promise), flat=False)
-        if found is not None:
-            top, rate = relaxation.proven(found.best)
-            if top < need:
-                return
-            if rate > 0.0:
-                bound = max(bound, (budget - (top - need) / rate * (1.0 + COARSE)) * BELOW)
-            promise = found.lost * (1.0 + np.minimum(found.away, MOST_AWAY)) ** AWAY
-            promise[-1] *= LAST
-            flat = bool(found.lost.sum() < FLAT * (top - need))
-            node = node._replace(given=found.centred, promise=promise, flat=flat, point=found.point)
-        self._open(bound, node)
+            node, room = node._replace(known=known, box=work.box.copy()), float(work.now.room)
+        pairs, point = (NONE, None) if node.found is None else (node.found.pairs, node.found.point)
+        return Relaxation(p, node.box, known, state.target, room, pairs, point), node, least
+
+    def _guess(
+        self, relaxation: Relaxation, decided: float, earlier: Guess | None
+    ) -> tuple[Guess | None, float, float]:
+        """What the method finds, the bound of the logit that this proves, and the budget's multiplier."""
+        clock, need = self.state.clock, float(self.state.problem.need_low)
+        self.given += WORTH + EACH * len(relaxation.forms.const) ** 2
+        found = relaxation.guess(need, decided, earlier and earlier.earlier, lambda: clock.over)
+        return (found, *(relaxation.proven(found.multipliers) if found else (math.inf, 0.0)))
 
     def _search(self, node: Node, bound: float) -> None:
         """Close a node by a search from it, or open it again."""
@@ -169,3 +258,10 @@ class SignTree:
         if proven < state.target:
             self._open(max(bound, proven), node._replace(tried=count))
         now.close()
+
+
+def _with(known: Array, layer: int, unit: int, side: int) -> Array:
+    """What is known of units, with one's sign (1: not negative, 2: not positive)."""
+    known = known.copy()
+    known[side - 1, layer, unit], known[2, layer, unit] = 0.0, side
+    return known

@@ -11,7 +11,7 @@ import pytest
 
 from milp_recourse.engine.networks import propose, search, search_on, sign_tree
 from milp_recourse.engine.networks.problem_arrays import Problems, alone, lower, why_not
-from milp_recourse.engine.networks.semidefinite import Multipliers, Relaxation, covers
+from milp_recourse.engine.networks.semidefinite import NONE, Multipliers, Relaxation, covers
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.instance import Instance
 from tests.helpers.amounts import amounts
@@ -66,6 +66,9 @@ def paid(
     for _ in range(300):
         low, high = p.box["lo"][0], p.box["hi"][0]
         u = (low + rng.random(len(low)) * (high - low)) * rng.random() ** 2
+        grid, shift = p.lever["grid"], p.lever["shift"]
+        steps = np.round((u - shift) / np.where(grid > 0.0, grid, 1.0)) * grid + shift
+        u = np.where(grid > 0.0, steps, u)
         change = np.where(u > 0.0, u, -p.lever["down"] * u)
         cost = float(p.lever["linear"] @ change + p.lever["square"] @ change**2)
         value, arguments = logit(p, u)
@@ -75,25 +78,24 @@ def paid(
             yield value, cost
 
 
-def changed(found: Multipliers, rng: np.random.Generator) -> Multipliers:
+def changed(relaxation: Relaxation, found: Multipliers, rng: np.random.Generator) -> Multipliers:
     """Other multipliers, some of them wildly."""
     far = float(rng.choice([0.01, 1.0]))
-    parts = {
-        name: getattr(found, name) * np.exp(far * rng.normal(size=np.shape(getattr(found, name))))
-        for name in ("beta", "above", "over", "sign", "sides")
-    }
-    last = np.where(
-        found.last < 1.0, found.last ** np.exp(far * rng.normal(size=found.last.shape)), found.last
-    )
-    return found._replace(**parts, last=last, budget=found.budget * (1.0 + far * rng.random()))
+
+    def other(one: np.ndarray) -> np.ndarray:
+        return one * np.exp(far * rng.normal(size=np.shape(one)))
+
+    rows, capped = other(found.rows), relaxation.alphas
+    rows[capped] = found.rows[capped] ** np.exp(far * rng.normal(size=rows[capped].shape))
+    return Multipliers(other(found.products), found.budget * (1.0 + far * rng.random()), rows)
 
 
 @pytest.mark.parametrize("seeds", [range(120), pytest.param(range(120, 900), marks=pytest.mark.long)])
 def test_what_multipliers_prove_holds(seeds: range) -> None:
     """At points of the node that its budget pays for, for the best multipliers and for others, and with less
-    of the budget."""
+    of the budget; also with products of rows and steps around a point, for points on steps."""
     propose.ready()
-    tried, proved, tight = 0, 0, 0
+    tried, proved, tight, products, count, nothing = 0, 0, 0, 0, 0, 0
     for seed, _, p in drawn(seeds):
         rng = np.random.default_rng(seed)
         budget = float(p.ceiling) * rng.uniform(0.02, 0.6)
@@ -103,18 +105,25 @@ def test_what_multipliers_prove_holds(seeds: range) -> None:
         known, box, room = made
         points = list(paid(p, known, box, budget, rng))
         most = max((value for value, _ in points), default=0.0)
-        relaxation = Relaxation(p, box, known, budget, room)
-        found = relaxation.guess(most)
-        if found is None:
-            continue
-        tops = [relaxation.proven(one) for one in (found.best, *(changed(found.best, rng) for _ in range(4)))]
-        assert tops[0][0] < math.inf
-        proved += sum(top < math.inf for top, _ in tops[1:])
-        for value, cost in points:
-            assert all(value <= top - rate * (budget - cost) * (1.0 - 1e-9) for top, rate in tops)
-        tried += len(points)
-        tight += len(points) > 0 and tops[0][0] - most < 0.5 * (room + p.need_low - most)
-    assert tried > 1000 and proved > 20 and tight >= 3, (tried, proved, tight)
+        found = None
+        for _ in range(3):
+            pairs, point = (NONE, None) if found is None else (found.pairs, found.point)
+            relaxation = Relaxation(p, box, known, budget, room, pairs, point)
+            found = relaxation.guess(most, 0.2, found and found.earlier)
+            if found is None:
+                break
+            others = (changed(relaxation, found.multipliers, rng) for _ in range(4))
+            tops = [relaxation.proven(one) for one in (found.multipliers, *others)]
+            nothing += tops[0][0] == math.inf
+            count += 1
+            proved += sum(top < math.inf for top, _ in tops[1:])
+            products += len(relaxation.left) - relaxation.kinks.stop
+            for value, cost in points:
+                assert all(value <= top - rate * (budget - cost) * (1.0 - 1e-9) for top, rate in tops)
+            tried += len(points)
+            tight += len(points) > 0 and tops[0][0] - most < 0.5 * (room + p.need_low - most)
+    assert tried > 1000 and proved > 20 and tight >= 3 and products > 100, (tried, proved, tight, products)
+    assert nothing <= 0.03 * count
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -127,11 +136,12 @@ def test_numbers_far_out_prove_nothing_and_raise_nothing() -> None:
         for room in (0.0, 1e-300, 1e300, math.inf, made[2]) if made else ():
             for budget in (1e-12, 1e-3, 0.3 * float(p.ceiling), 1e12):
                 relaxation = Relaxation(p, made[1], made[0], budget, room)
-                found = relaxation.guess(0.0)
+                found = relaxation.guess(0.0, 0.2)
                 guesses += found is not None
                 for by in (0.0, math.inf, math.nan, -1.0, 1e-308, *FAR) if found else ():
-                    for name in ("beta", "above", "sides", "last", "budget"):
-                        other = found.best._replace(**{name: getattr(found.best, name) * by})
+                    for name in Multipliers._fields:
+                        best = found.multipliers
+                        other = best._replace(**{name: getattr(best, name) * by})
                         assert not math.isnan(relaxation.proven(other)[0])
     assert guesses > 50
 
@@ -202,6 +212,6 @@ def test_a_search_learns_that_nothing_is_to_be_done() -> None:
     assert state.least == 0.0
     state, _, _ = searched(instance)
     tree = sign_tree.SignTree(state)
-    tree._search(tree._root._replace(tried=2**62), 0.0)
-    point = np.full(len(p.lever), math.nan)
-    assert tree._lever(tree._root._replace(point=point))[0] == -1
+    _, _, root = tree.open.pop()
+    tree._search(root._replace(tried=2**62), 0.0)
+    assert tree._lever(root, np.full(len(p.lever), math.nan))[0] == -1

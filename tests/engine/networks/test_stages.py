@@ -23,7 +23,7 @@ def searched(
     monkeypatch.setattr(search_on, "first_slice", lambda p, few: (4, -1))
     monkeypatch.setattr(search_on, "STAGES_FROM", begin)
     monkeypatch.setattr(stages, "SHARE", share)
-    monkeypatch.setattr(sign_tree, "SHARE", 8.0 * sign_tree.WORTH * share)
+    monkeypatch.setattr(sign_tree, "SHARE", share)
     monkeypatch.setattr(stages, "PATIENCE", 0.0)  # on small problems the search would always go on alone
     state = propose.Run(instance)
     return state, *search_on.search_on(state)

@@ -1,0 +1,404 @@
+r"""A semidefinite relaxation of products of forms, and a primal-dual interior-point method for it.
+
+Of y = (1, x), (n,), some forms F y are at least 0, as are some products of two of them; other products are 0,
+and the squares of x are paid from a budget:
+
+.. math:: \max\; l y + \tfrac12 \sum_i \sqrt{w_i}\, |F_i y| \quad s.t. \quad F_a y \ge 0,\;
+          (F_a y) (F_b y) = 0 \text{ or } \ge 0,\; \textstyle\sum_j q_j y_j^2 \le C.
+
+The relaxation has a positive semidefinite matrix Y, (n, n), in place of y y^T, with :math:`Y_{00} = 1`. Its
+dual has a multiplier for each of these, and with :math:`\sqrt{w} |s| / 2 \le t s^2 + w / (16 t)` is
+
+.. math:: \min\; \tau + \sum_i \frac{w_i}{16 t_i} \quad s.t. \quad Z = \tau E - \tfrac12 (e_0 (l + e F)^T +
+          (l + e F) e_0^T) - \tfrac12 \sum \theta_{ab} (F_a F_b^T + F_b F_a^T) + \lambda (diag(q) - C E)
+          \succeq 0
+
+where E is 1 in its first place and 0 elsewhere. Directions are those of Helmberg, Rendl, Vanderbei and
+Wolkowicz (1996, https://doi.org/10.1137/0806020), with the corrections of Mehrotra (1992,
+https://doi.org/10.1137/0802028). Nothing rests on how good the multipliers are: what they prove is computed
+by :meth:`~milp_recourse.engine.networks.semidefinite.Relaxation.proven`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milp_recourse.engine.compiling import entry
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+STEPS = 60
+"""Most steps."""
+
+COLD_DUAL, COLD_PRIMAL = 0.1, 10.0
+"""Z and Y begin as multiples of the unit matrix, the first in what the objective is measured in."""
+
+SLACK = 0.2
+"""The least that a product, or a row, begins with, as a share of its size."""
+
+EARLIER = 10.0
+"""Another program begins with the Y of the last step whose gap was so many times what the bound ends above
+what is needed."""
+
+INSIDE, SHORTER, TRIES = 0.95, 0.8, 40
+"""How much of the longest step is taken, what lengths that are tried are multiplied by, and how many."""
+
+CENTRING, STUCK = 0.8, 1e-3
+"""The share of the gap that is kept where steps are short, and below which length of a step none follows."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is to be relaxed.
+
+    Attributes
+    ----------
+    forms
+        F, (f, n). The first ``own`` are multiples of the coordinates ``columns``, (own,).
+    left, right
+        The forms whose products are of interest, (K,): of the first ``own`` these are 0, then follow squares,
+        one for each of ``weights``, and then those at least 0.
+    rows, capped
+        How many of the forms are at least 0, and which of them have multipliers of at most 1.
+    linear, squares, budget
+        l, (n,), q, (n,), and C.
+    unit
+        What the objective is measured in.
+    """
+
+    forms: Array
+    own: int
+    columns: Indices
+    left: Indices
+    right: Indices
+    weights: Array
+    rows: int
+    capped: slice
+    linear: Array
+    squares: Array
+    budget: float
+    unit: float
+
+
+class Start(NamedTuple):
+    """What a method can begin with: Y, (n, n), multipliers of products that are 0, (own,), and the mean of
+    complementary products."""
+
+    moments: Array
+    free: Array
+    mean: float
+
+
+class Solution(NamedTuple):
+    """What a method ends with: theta, (K,), lambda, e, (rows,), the bound, Y, the mean of complementary
+    products, and what another program can begin with."""
+
+    products: Array
+    budget: float
+    rows: Array
+    bound: float
+    moments: Array
+    mean: float
+    start: Start
+
+
+class _Step(NamedTuple):
+    """Changes of theta, lambda, tau, e, Z, Y and slacks."""
+
+    theta: Array
+    budget: float
+    tau: float
+    rows: Array
+    dual: Array
+    primal: Array
+    slacks: Array
+
+
+class Method:
+    """The method's state: multipliers, Z (``dual``), Y (``primal``) and slacks."""
+
+    def __init__(self, program: Program, start: Start | None = None) -> None:
+        p = self.p = program
+        self.n = p.forms.shape[1]
+        self.kinks = slice(p.own, p.own + len(p.weights))
+        self.positive = slice(self.kinks.stop, len(p.left))
+        self.paid = -p.squares
+        self.paid[0] = p.budget
+        others = np.unique(np.concatenate([p.left[p.own :], p.right]))
+        others = others[others >= p.own]
+        place = np.arange(len(p.forms))
+        place[others] = p.own + np.arange(len(others))
+        self.left, self.right = place[p.left], place[p.right]
+        self.used = np.vstack([p.forms[: p.own], p.forms[others]])
+        self.scale = p.forms[np.arange(p.own), p.columns]
+        self.certain = False  # whether Z is what the multipliers make it
+        if start is None:
+            self._cold()
+        else:
+            self._warm(start)
+        self.slacks = self.mean / self._bounded()
+
+    def _cold(self) -> None:
+        p, unit = self.p, COLD_DUAL * self.p.unit
+        sizes = np.sqrt((p.forms**2).sum(axis=1))
+        self.theta = unit / (sizes[p.left] * sizes[p.right])
+        self.theta[: p.own] = 0.0
+        self.theta[self.kinks] = 0.25 * np.sqrt(p.weights) / sizes[p.left[self.kinks]]
+        self.rows, self.lam, self.tau = unit / sizes[: p.rows], unit / p.budget, unit
+        self.rows[p.capped] = 0.5
+        self.dual, self.primal = unit * np.eye(self.n), COLD_PRIMAL * np.eye(self.n)
+        self.mean = COLD_PRIMAL * unit
+
+    def _warm(self, start: Start) -> None:
+        """Complementary products are all the same, and what Y does not meet is made up."""
+        p, y, mean = self.p, start.moments, start.mean
+        self.primal, self.mean, self.dual = y, mean, mean * np.linalg.inv(y)
+        rows = p.forms @ y[0]
+        sizes = np.sqrt(np.einsum("ij,ij->i", p.forms @ y, p.forms))
+        products = self._of(y)
+        self.theta = np.concatenate(
+            [start.free, 0.25 * np.sqrt(p.weights / products[self.kinks]), np.zeros(0)]
+        )
+        least = SLACK * (sizes[p.left] * sizes[p.right])[self.positive]
+        self.theta = np.append(self.theta, mean / np.maximum(products[self.positive], least))
+        self.rows = mean / np.maximum(rows[: p.rows], SLACK * sizes[: p.rows])
+        far = rows[p.capped]  # e s = (1 - e) s' = mean, s - s' = far
+        larger = 0.5 * (2.0 * mean + np.abs(far) + np.sqrt(far**2 + 4.0 * mean**2))
+        self.rows[p.capped] = np.where(far > 0.0, mean / larger, 1.0 - mean / larger)
+        self.lam = mean / max(products[-1], SLACK * p.budget)
+        self.tau = self.dual[0, 0] - self._dual(self.theta, self.lam, self.rows, 0.0, p.linear)[0, 0]
+
+    def _joined(self, theta: Array, lam: float, rows: Array, one: float) -> Array:
+        """What is at least 0 and has a slack: e, theta of products, lambda, and what is left of caps."""
+        return np.concatenate([rows, theta[self.positive], [lam], one - rows[self.p.capped]])
+
+    def _bounded(self) -> Array:
+        return self._joined(self.theta, self.lam, self.rows, 1.0)
+
+    def _dual(self, theta: Array, lam: float, rows: Array, tau: float, linear: Array) -> Array:
+        """Z of multipliers."""
+        made = (self.used[self.left].T * (-0.5 * theta)) @ self.used[self.right]
+        made += made.T
+        first = 0.5 * (linear + rows @ self.p.forms[: len(rows)])
+        made[0] -= first
+        made[:, 0] -= first
+        made.ravel()[:: self.n + 1] -= lam * self.paid
+        made[0, 0] += tau
+        return made
+
+    def made(self) -> Array:
+        """Z of the multipliers."""
+        return self._dual(self.theta, self.lam, self.rows, self.tau, self.p.linear)
+
+    def times(self, y: Array) -> Array:
+        """Used forms times a symmetric matrix, (u, n)."""
+        own = self.p.own
+        return np.vstack([self.scale[:, None] * y[self.p.columns], self.used[own:] @ y])
+
+    def between(self, by: Array) -> Array:
+        """What :meth:`times` gives, between used forms, (u, u)."""
+        own = self.p.own
+        first = by[:, self.p.columns] * self.scale
+        made = np.empty((len(by), len(by)))
+        made[:, :own], made[:own, own:] = first, first[own:].T
+        made[own:, own:] = by[own:] @ self.used[own:].T
+        return made
+
+    def _of(self, y: Array) -> Array:
+        """What Y says of all products and of the budget."""
+        by = self.times(y)
+        return np.append(np.einsum("ij,ij->i", by[self.left], self.used[self.right]), self.paid @ np.diag(y))
+
+    @property
+    def bound(self) -> float:
+        """What the multipliers bound the objective by, if Z is what they make it."""
+        return self.tau + float(np.sum(self.p.weights / (16.0 * self.theta[self.kinks])))
+
+    @property
+    def gap(self) -> float:
+        """The sum of complementary products."""
+        return float(np.sum(self.primal * self.dual) + self.slacks @ self._bounded())
+
+    def run(self, need: float, decided: float, late: Callable[[], bool]) -> Solution:
+        """Go on until the bound is below ``need``, or the gap is below ``decided`` times what the bound is
+        above it, or it is ``late``."""
+        path = [(math.inf, self._start())]
+        for _ in range(STEPS):
+            if late() or not self.step():
+                break
+            missed, gap = self.bound - need, self.gap
+            path.append((gap, self._start()))
+            if missed < 0.0 and not self.certain:
+                self.certain = cholesky(self.made()) is not None
+            if self.certain and (missed < 0.0 or gap < decided * missed):
+                break
+        enough = EARLIER * (self.bound - need)
+        start = next((one for gap, one in reversed(path) if gap >= enough), path[0][1])
+        return Solution(self.theta, self.lam, self.rows, self.bound, self.primal, self.mean, start)
+
+    def _start(self) -> Start:
+        return Start(self.primal, self.theta[: self.p.own], self.mean)
+
+    def step(self) -> bool:
+        """Take a step; False if there is none."""
+        of_y, of_z = cholesky(self.primal), cholesky(self.dual)
+        gap = self.gap
+        self.mean = gap / (self.n + len(self.slacks))
+        system = None if of_y is None or of_z is None else _System(self, of_z)
+        if system is None or system.factor is None:
+            return False
+        there = system.step(0.0, None)
+        primal, dual = self._lengths(there, of_y, of_z)
+        after = float(np.sum((self.primal + primal * there.primal) * (self.dual + dual * there.dual)))
+        after += float((self.slacks + primal * there.slacks) @ (self._bounded() + dual * self._moved(there)))
+        share = min(max(after / gap, STUCK) ** 2, 1.0) if min(primal, dual) > 0.1 else CENTRING
+        there = system.step(share * self.mean, there)
+        primal, dual = self._lengths(there, of_y, of_z)
+        self.primal, self.slacks = self.primal + primal * there.primal, self.slacks + primal * there.slacks
+        self.dual, self.theta = self.dual + dual * there.dual, self.theta + dual * there.theta
+        self.rows, self.lam = self.rows + dual * there.rows, self.lam + dual * there.budget
+        self.tau += dual * there.tau
+        self.certain = self.certain or dual == 1.0
+        return max(primal, dual) > STUCK
+
+    def _moved(self, step: _Step) -> Array:
+        return self._joined(step.theta, step.budget, step.rows, 0.0)
+
+    def _lengths(self, step: _Step, of_y: Array, of_z: Array) -> tuple[float, float]:
+        """How far Y and slacks, and Z and multipliers, can go."""
+        kinks = np.max(-step.theta[self.kinks] / self.theta[self.kinks], initial=0.0)
+        dual = max(np.max(-self._moved(step) / self._bounded(), initial=0.0), kinks)
+        primal = np.max(-step.slacks / self.slacks, initial=0.0)
+        return _length(self.primal, step.primal, float(primal)), _length(self.dual, step.dual, float(dual))
+
+
+class _System:
+    """The equations of a step. Multipliers of rows are eliminated; lambda and tau are the last two."""
+
+    def __init__(self, m: Method, of_z: Array) -> None:
+        p, y, paid, count = m.p, m.primal, m.paid, len(m.left)
+        back = np.linalg.inv(of_z)
+        self.m, self.w = m, back.T @ back
+        w, y0, w0 = self.w, y[0], self.w[0]
+        by, bw = m.times(y), m.times(w)
+        h = np.zeros((count + 2, count + 2))
+        _curvature(m.between(by), m.between(bw), m.left, m.right, h)
+        ya, yb, wa, wb = by[m.left], by[m.right], bw[m.left], bw[m.right]
+        h[count, :count] = 0.5 * (ya * wb + yb * wa) @ paid
+        h[count + 1, :count] = -0.5 * (ya[:, 0] * wb[:, 0] + yb[:, 0] * wa[:, 0])
+        h[count, count] = paid @ (y * w) @ paid
+        h[count + 1, count:] = -(paid * y0) @ w0, y0[0] * w0[0]
+        sides = 0.25 * (ya[:, :1] * wb + wb[:, :1] * ya + yb[:, :1] * wa + wa[:, :1] * yb)
+        of_paid = 0.5 * ((paid * y0) @ w + (paid * w0) @ y)
+        self.sides = np.vstack([sides, of_paid, -0.5 * (y0[0] * w0 + w0[0] * y0)])
+        self.ratio = m.slacks / m._bounded()
+        rows, products, (of_budget,), caps = self.parts(self.ratio)
+        at = np.zeros(count + 2)
+        at[m.kinks], at[m.positive] = p.weights / (8.0 * m.theta[m.kinks] ** 3), products
+        at[count] = of_budget
+        h.ravel()[:: count + 3] += at
+        self.bend = rows.copy()
+        self.bend[p.capped] += caps
+        scaled = p.forms[p.own : p.rows] / np.sqrt(self.bend[p.own :, None])
+        spread = scaled.T @ scaled
+        spread[p.columns, p.columns] += m.scale**2 / self.bend[: p.own]
+        inner = 0.25 * (w0[0] * y + np.outer(w0, y0) + np.outer(y0, w0) + y0[0] * w)
+        mixed = np.linalg.inv(np.eye(m.n) + inner @ spread)
+        self.inner = mixed @ inner
+        h -= self.sides @ (spread @ mixed) @ self.sides.T
+        self.factor = cholesky(h)
+        self.off = None if m.certain else m.made() - m.dual
+        off = 0.0 if self.off is None else y @ self.off @ w
+        self.of_off = off if self.off is None else 0.5 * (off + off.T)
+
+    def parts(self, joined: Array) -> list[Array]:
+        """The parts of :meth:`Method._joined`."""
+        rows, m = self.m.p.rows, self.m
+        products = rows + m.positive.stop - m.positive.start
+        return np.split(joined, [rows, products, products + 1])
+
+    def _of_rows(self, y: Array) -> Array:
+        """e for a right side of rows, if the other multipliers stay."""
+        rows = self.m.p.forms[: self.m.p.rows]
+        y = y / self.bend
+        return y - rows @ (self.inner @ (y @ rows)) / self.bend
+
+    def step(self, mean: float, before: _Step | None) -> _Step:
+        """The step to complementary products of this mean; with corrections for the products of the changes
+        of a step ``before``."""
+        m, p, y, w = self.m, self.m.p, self.m.primal, self.w
+        wanted, second, rows, count = mean / m._bounded(), 0.0, p.forms[: p.rows], len(m.left)
+        if before is not None:
+            wanted -= m._moved(before) * before.slacks / m._bounded()
+            second = before.primal @ before.dual @ w
+            second = -0.5 * (second + second.T)
+        base = mean * w - self.of_off + second
+        of_rows, products, (of_budget,), caps = self.parts(wanted)
+        right = -np.append(m._of(base), -base[0, 0])
+        right[m.kinks] += p.weights / (16.0 * m.theta[m.kinks] ** 2)
+        right[m.positive] += products
+        right[count] += of_budget
+        right[count + 1] -= 1.0
+        of_rows = of_rows - rows @ base[0]
+        of_rows[p.capped] -= caps
+        right -= self.sides @ (self._of_rows(of_rows) @ rows)
+        _substitute(self.factor, right)
+        e = self._of_rows(of_rows - rows @ (right @ self.sides))
+        theta, lam, tau = right[:count], float(right[count]), float(right[count + 1])
+        dual = m._dual(theta, lam, e, tau, np.zeros(m.n))
+        dual = dual if self.off is None else dual + self.off
+        change = y @ dual @ w
+        primal = mean * w - y - 0.5 * (change + change.T) + second
+        slacks = wanted - m.slacks - self.ratio * m._joined(theta, lam, e, 0.0)
+        return _Step(theta, lam, tau, e, dual, primal, slacks)
+
+
+@entry
+def _curvature(of_y, of_w, left, right, made):
+    """What pairs of products amount to, in the lower triangle of made, (K + 2, K + 2)."""
+    for i in range(len(left)):
+        a, b = left[i], right[i]
+        ya, yb, wa, wb, row = of_y[a], of_y[b], of_w[a], of_w[b], made[i]
+        for j in range(i + 1):
+            c, d = left[j], right[j]
+            row[j] = 0.25 * (ya[c] * wb[d] + yb[d] * wa[c] + ya[d] * wb[c] + yb[c] * wa[d])
+
+
+@entry
+def _substitute(factor, x):
+    """Replace x, (k,), by the solution of L L^T y = x."""
+    for i in range(len(x)):
+        row, rest = factor[i], x[i]
+        for j in range(i):
+            rest -= row[j] * x[j]
+        x[i] = rest / row[i]
+    for i in range(len(x) - 1, -1, -1):
+        row = factor[i]
+        x[i] /= row[i]
+        for j in range(i):
+            x[j] -= x[i] * row[j]
+
+
+def _length(at: Array, step: Array, limit: float) -> float:
+    """How much of a step of a positive definite matrix is taken, if 1 / ``limit`` is the most for others."""
+    length = min(1.0, INSIDE / limit) if limit > 0.0 else 1.0
+    for _ in range(TRIES):
+        if cholesky(at + (length if length == 1.0 else length / INSIDE) * step) is not None:
+            return length
+        length *= SHORTER
+    return 0.0
+
+
+def cholesky(m: Array) -> Array | None:
+    """The factor of Cholesky, of the lower triangle; None where m is not positive definite."""
+    try:
+        return np.asarray(np.linalg.cholesky(m), dtype=np.float64) if np.isfinite(m).all() else None
+    except np.linalg.LinAlgError:
+        return None
