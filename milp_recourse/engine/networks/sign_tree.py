@@ -53,9 +53,9 @@ FLAT = 0.1
 needed, if costs are squares alone: of others, relaxations leave out a part."""
 
 FEW, TRIED, MOST_TRIED = 24, 50, 2**40
-"""Before a node with at most so many open units, or a lever, is split, a search from it examines so many nodes;
-where nothing is left to split, four times as many each time, up to the last: it may end with what the exact
-judgement refuses."""
+"""Before a lever, or a node with at most so many open units, is split, a search from it examines so many
+nodes; where nothing is left to split, four times as many each time, up to the last: it may end with what the
+exact judgement refuses."""
 
 
 class Node(NamedTuple):
@@ -133,20 +133,14 @@ class SignTree:
         if found is None:
             self._search(node, bound)
             return
-        i, cut, above = self._lever(node, found.point)
         is_open = (node.known[0] < 0.0) & (node.known[1] > 0.0) & (found.lost > 0.0)
         lost = np.where(is_open, found.lost, 0.0)
         flat = lost.sum() < (FLAT * node.excess if self.squares else 0.0)
         i, cut, above = self._lever(node, found.point) if flat else (-1, 0.0, 0.0)
-        if (
-            node.tried == 0
-            and is_open.sum() <= FEW
-            or flat
-            and min(i, node.tried - 1) < 0
-            or not is_open.any()
-        ):
+        narrow = flat or is_open.sum() <= FEW
+        if (narrow and node.tried == 0) or not (i >= 0 or is_open.any()):
             self._search(node, bound)
-        elif flat:
+        elif i >= 0:
             for end, value in (("hi", cut), ("lo", above)):
                 box = node.box.copy()
                 box[end][i] = value
