@@ -139,9 +139,8 @@ class Method:
         self.used = np.vstack([p.forms[: p.own], p.forms[others]])
         self.scale = p.forms[np.arange(p.own), p.columns]
         self.certain = False  # whether Z is what the multipliers make it
-        if start is None:
-            self._cold()
-        else:
+        self._cold()
+        if start is not None:
             self._warm(start)
         self.slacks = self.mean / self._bounded()
 
@@ -159,15 +158,14 @@ class Method:
     def _warm(self, start: Start) -> None:
         """Complementary products are all the same, and what Y does not meet is made up."""
         p, y, mean = self.p, start.moments, start.mean
-        self.primal, self.mean, self.dual = y, mean, mean * np.linalg.inv(y)
+        self.primal, self.mean, self.dual[:] = y, mean, mean * np.linalg.inv(y)
         rows = p.forms @ y[0]
         sizes = np.sqrt(np.einsum("ij,ij->i", p.forms @ y, p.forms))
         products = self._of(y)
-        self.theta = np.concatenate(
-            [start.free, 0.25 * np.sqrt(p.weights / products[self.kinks]), np.zeros(0)]
-        )
         least = SLACK * (sizes[p.left] * sizes[p.right])[self.positive]
-        self.theta = np.append(self.theta, mean / np.maximum(products[self.positive], least))
+        at_least = mean / np.maximum(products[self.positive], least)
+        kinks = 0.25 * np.sqrt(p.weights / products[self.kinks])
+        self.theta = np.concatenate([start.free, kinks, at_least])
         self.rows = mean / np.maximum(rows[: p.rows], SLACK * sizes[: p.rows])
         far = rows[p.capped]  # e s = (1 - e) s' = mean, s - s' = far
         larger = 0.5 * (2.0 * mean + np.abs(far) + np.sqrt(far**2 + 4.0 * mean**2))
@@ -184,8 +182,8 @@ class Method:
 
     def _dual(self, theta: Array, lam: float, rows: Array, tau: float, linear: Array) -> Array:
         """Z of multipliers."""
-        made = (self.used[self.left].T * (-0.5 * theta)) @ self.used[self.right]
-        made += made.T
+        made: Array = (self.used[self.left].T * (-0.5 * theta)) @ self.used[self.right]
+        made = made + made.T
         first = 0.5 * (linear + rows @ self.p.forms[: len(rows)])
         made[0] -= first
         made[:, 0] -= first
@@ -248,19 +246,19 @@ class Method:
 
     def step(self) -> bool:
         """Take a step; False if there is none."""
-        of_y, of_z = cholesky(self.primal), cholesky(self.dual)
+        of_z = cholesky(self.dual)
         gap = self.gap
         self.mean = gap / (self.n + len(self.slacks))
-        system = None if of_y is None or of_z is None else _System(self, of_z)
+        system = None if of_z is None else _System(self, of_z)
         if system is None or system.factor is None:
             return False
         there = system.step(0.0, None)
-        primal, dual = self._lengths(there, of_y, of_z)
+        primal, dual = self._lengths(there)
         after = float(np.sum((self.primal + primal * there.primal) * (self.dual + dual * there.dual)))
         after += float((self.slacks + primal * there.slacks) @ (self._bounded() + dual * self._moved(there)))
         share = min(max(after / gap, STUCK) ** 2, 1.0) if min(primal, dual) > 0.1 else CENTRING
         there = system.step(share * self.mean, there)
-        primal, dual = self._lengths(there, of_y, of_z)
+        primal, dual = self._lengths(there)
         self.primal, self.slacks = self.primal + primal * there.primal, self.slacks + primal * there.slacks
         self.dual, self.theta = self.dual + dual * there.dual, self.theta + dual * there.theta
         self.rows, self.lam = self.rows + dual * there.rows, self.lam + dual * there.budget
@@ -271,7 +269,7 @@ class Method:
     def _moved(self, step: _Step) -> Array:
         return self._joined(step.theta, step.budget, step.rows, 0.0)
 
-    def _lengths(self, step: _Step, of_y: Array, of_z: Array) -> tuple[float, float]:
+    def _lengths(self, step: _Step) -> tuple[float, float]:
         """How far Y and slacks, and Z and multipliers, can go."""
         kinks = np.max(-step.theta[self.kinks] / self.theta[self.kinks], initial=0.0)
         dual = max(np.max(-self._moved(step) / self._bounded(), initial=0.0), kinks)
@@ -314,9 +312,9 @@ class _System:
         self.inner = mixed @ inner
         h -= self.sides @ (spread @ mixed) @ self.sides.T
         self.factor = cholesky(h)
-        self.off = None if m.certain else m.made() - m.dual
-        off = 0.0 if self.off is None else y @ self.off @ w
-        self.of_off = off if self.off is None else 0.5 * (off + off.T)
+        self.off = np.zeros_like(y) if m.certain else m.made() - m.dual
+        off = self.off if m.certain else y @ self.off @ w
+        self.of_off = 0.5 * (off + off.T)
 
     def parts(self, joined: Array) -> list[Array]:
         """The parts of :meth:`Method._joined`."""
@@ -328,13 +326,14 @@ class _System:
         """e for a right side of rows, if the other multipliers stay."""
         rows = self.m.p.forms[: self.m.p.rows]
         y = y / self.bend
-        return y - rows @ (self.inner @ (y @ rows)) / self.bend
+        y -= rows @ (self.inner @ (y @ rows)) / self.bend
+        return y
 
     def step(self, mean: float, before: _Step | None) -> _Step:
         """The step to complementary products of this mean; with corrections for the products of the changes
         of a step ``before``."""
         m, p, y, w = self.m, self.m.p, self.m.primal, self.w
-        wanted, second, rows, count = mean / m._bounded(), 0.0, p.forms[: p.rows], len(m.left)
+        wanted, second, rows, count = mean / m._bounded(), np.zeros_like(y), p.forms[: p.rows], len(m.left)
         if before is not None:
             wanted -= m._moved(before) * before.slacks / m._bounded()
             second = before.primal @ before.dual @ w
@@ -352,8 +351,7 @@ class _System:
         _substitute(self.factor, right)
         e = self._of_rows(of_rows - rows @ (right @ self.sides))
         theta, lam, tau = right[:count], float(right[count]), float(right[count + 1])
-        dual = m._dual(theta, lam, e, tau, np.zeros(m.n))
-        dual = dual if self.off is None else dual + self.off
+        dual = m._dual(theta, lam, e, tau, np.zeros(m.n)) + self.off
         change = y @ dual @ w
         primal = mean * w - y - 0.5 * (change + change.T) + second
         slacks = wanted - m.slacks - self.ratio * m._joined(theta, lam, e, 0.0)

@@ -211,17 +211,18 @@ class Relaxation:
         sides = [
             one.of(slice(0, d), sign).plus(-sign * end) for sign, end in zip((1.0, -1.0), ends, strict=True)
         ]
-        rows = _joined([own, over, *rows, *sides, self.falls])
+        every = _joined([own, over, *rows, *sides, self.falls])
         number, lever = self._number(*self.units.T), p.biases.size + np.arange(d)
         no_name = np.full(len(self.falling), -1)
         self.names = np.concatenate([2 * number, 2 * number + 1, *names, 2 * lever, 2 * lever + 1, no_name])
-        self.rows = len(rows.const)
+        self.rows = len(every.const)
         self.alphas = slice(self.rows - len(self.falling), self.rows)
-        self._products(rows, self._steps(box, one, point), pairs)
+        self._products(every, self._steps(box, one, point), pairs)
 
     def _number(self, layer: Indices | int, unit: Indices) -> Indices:
         """Of units: rows a >= 0 and z >= 0 are named twice that, a >= z and z <= 0 one more."""
-        return layer * self.p.biases.shape[1] + unit
+        number: Indices = layer * self.p.biases.shape[1] + unit
+        return number
 
     def _steps(self, box: Box, one: _Forms, point: Array | None) -> tuple[_Forms, _Forms]:
         """u - c and u - c - g of levers with steps c and c + g around a point."""
@@ -381,7 +382,8 @@ class Relaxation:
         below = np.flatnonzero(np.triu(between, 1) < -VIOLATED)
         worst = below[np.argsort(between.ravel()[below], kind="stable")[: int(PAIRS * len(self.reach))]]
         new = np.column_stack(np.unravel_index(worst, between.shape))
-        return self.names[np.concatenate([kept, new])]
+        pairs: Indices = self.names[np.concatenate([kept, new])]
+        return pairs
 
     def _lost(self, found: Multipliers, x: Array) -> Array:
         """See :class:`Guess`."""

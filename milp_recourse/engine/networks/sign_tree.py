@@ -148,7 +148,7 @@ class SignTree:
         else:
             promise = lost * (1.0 + np.minimum(np.abs(found.away), MOST_AWAY)) ** AWAY
             promise[-1] *= LAST
-            k, j = np.unravel_index(int(np.argmax(promise)), promise.shape)
+            k, j = divmod(int(np.argmax(promise)), promise.shape[1])
             for side in (1, 2):
                 self._open(bound, child._replace(known=_with(node.known, k, j, side)))
 
