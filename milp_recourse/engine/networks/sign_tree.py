@@ -24,13 +24,14 @@ from milp_recourse.engine.networks.semidefinite import NONE, Guess, Relaxation
 Array = NDArray[np.float64]
 Box = NDArray[np.void]
 
-SHARE, BEHIND, MOST = 0.5, 0.5, 16.0
-"""How many nodes of the search's the tree's are to take the time of, as a share of those; the last where the
-search's own bound is below a part of what the tree has proven, the second."""
+SHARE, BEHIND, MOST, AFTER = 0.5, 0.5, 16.0, 800
+"""How many nodes of the search's the tree's are to take the time of, as a share of those. Where the search's
+own bound is below a part of what the tree has proven, the second, the share rises to the third, by one each
+time the search has had so many nodes."""
 
-WORTH, EACH = 50.0, 1e-4
+WORTH, EACH = 50.0, 2e-4
 """How many nodes of the search take the time of one relaxation: the first, and the second times the square of
-its forms."""
+its variables and products."""
 
 DECIDED, CLOSES = 0.2, 1.0
 """When a relaxation is accurate enough (:meth:`~.semidefinite.Relaxation.guess`): for a node's bound, and to
@@ -43,6 +44,9 @@ such a share of what it was, at most so often."""
 LIKELY, PATIENCE = 0.7, 6
 """Of units whose argument is so many standard deviations from 0, the other side is tried; until so many in a
 row stay open."""
+
+WITHOUT = 0.5
+"""A tree begins without that, and begins anew with it after the time that it takes at the root, about."""
 
 AWAY, MOST_AWAY, LAST = 1.0, 3.0, 2.0
 """A split promises what its unit loses, times (1 + how far its argument is from 0, at most so far) to this
@@ -99,14 +103,15 @@ class SignTree:
         self.state, self.low, self.given, self.number = state, 0.0, 0.0, 0
         self.open: list[tuple[float, int, Node]] = []
         self._open(0.0, Node(known, state.problem.box[0]))
+        self.first, self.fixes, self.pause = 0.0, False, math.inf
         self.squares = not state.problem.lever["linear"].any()
         self._work = self._go_on()
 
     def go_on(self) -> None:
         """Examine the share of nodes that is theirs, less what they have had."""
-        state = self.state
+        state, examined = self.state, int(self.state.tree.now.examined)
         behind = state.proven < BEHIND * self.low
-        least = (MOST if behind else SHARE) * int(state.tree.now.examined)
+        least = examined * max(SHARE, min(MOST, examined / AFTER) if behind else 0.0)
         while self.given < least and self.low < state.target and not state.clock.over:
             bound = next(self._work, math.inf)
             self.low = max(self.low, min(bound, self.open[0][0] if self.open else math.inf, state.target))
@@ -114,14 +119,22 @@ class SignTree:
     def _go_on(self) -> Iterator[float]:
         """Examine or split the nodes one by one; yields the bound of one being examined, after each
         relaxation."""
+        root = self.open[0][2]
         while self.open:
+            if not self.fixes and self.given > self.pause:
+                self.fixes, self.open = True, []
+                self._open(self.low, root)
             bound, _, node = heapq.heappop(self.open)
             if node.seen:
                 self._split(node, bound)
-            else:
-                node, bound = yield from self._examined(node, bound)
-                if bound < math.inf:
-                    self._open(bound, node)
+                continue
+            first = node is root
+            node, bound = yield from self._examined(node, bound)
+            if bound < math.inf:
+                self._open(bound, node)
+            if first and node.found is not None and not self.fixes:
+                likely = int((np.abs(node.found.away) > LIKELY).sum())
+                self.pause = WITHOUT * self.first * likely
 
     def _open(self, bound: float, node: Node) -> None:
         self.number += 1
@@ -172,6 +185,8 @@ class SignTree:
             yield bound
             if bound == math.inf or node.found is None or node.excess > GAIN * last:
                 break
+            if not self.fixes:
+                continue
             node = node._replace(known=(yield from self._fixed(node, node.found, bound)))
         return node, bound
 
@@ -228,7 +243,8 @@ class SignTree:
     ) -> tuple[Guess | None, float, float]:
         """What the method finds, the bound of the logit that this proves, and the budget's multiplier."""
         clock, need = self.state.clock, float(self.state.problem.need_low)
-        self.given += WORTH + EACH * len(relaxation.forms.const) ** 2
+        takes = WORTH + EACH * (len(relaxation.reach) + len(relaxation.left)) ** 2
+        self.first, self.given = self.first or takes, self.given + takes
         found = relaxation.guess(need, decided, earlier and earlier.earlier, lambda: clock.over)
         return (found, *(relaxation.proven(found.multipliers) if found else (math.inf, 0.0)))
 
