@@ -45,7 +45,7 @@ def search_on(
     Parameters
     ----------
     watch
-        Gets the cost in hand and the bound after every slice.
+        Gets the cost in hand and the bound after every slice that does not end with a question.
     inside
         Called once if the deployed model refuses the first action: looks for one that it accepts.
     why
@@ -74,7 +74,8 @@ def search_on(
             stages.go_on()
             pause = STAGES_AGAIN * int(tree.now.examined)
             cost = state.best.cost
-        watch(cost, min(max(state.proven, stages.low), state.target, cost))
+        if why != search.ASK:  # a point that is asked about is in no open node
+            watch(cost, min(max(state.proven, stages.low), state.target, cost))
         if why == search.DONE or stages.low >= state.target:
             break
         message, tree = state.react(why), state.tree

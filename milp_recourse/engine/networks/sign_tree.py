@@ -117,8 +117,8 @@ class SignTree:
             self.low = max(self.low, min(bound, self.open[0][0] if self.open else math.inf, state.target))
 
     def _go_on(self) -> Iterator[float]:
-        """Examine or split the nodes one by one; yields the bound of one being examined, after each
-        relaxation."""
+        """Examine or split the nodes one by one; yields the bound of the one at hand, after each relaxation,
+        and inf where all are open again or closed."""
         root = self.open[0][2]
         while self.open:
             if not self.fixes and self.given > self.pause:
@@ -127,6 +127,7 @@ class SignTree:
             bound, _, node = heapq.heappop(self.open)
             if node.seen:
                 self._split(node, bound)
+                yield math.inf
                 continue
             first = node is root
             node, bound = yield from self._examined(node, bound)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +14,19 @@ from milp_recourse.engine.networks import propose, search, search_on, sign_tree
 from milp_recourse.engine.networks.problem_arrays import Problems, alone, lower, why_not
 from milp_recourse.engine.networks.semidefinite import NONE, Multipliers, Relaxation, covers
 from milp_recourse.problem.cost import Cost
-from milp_recourse.problem.instance import Instance
+from milp_recourse.problem.features import Feature
+from milp_recourse.problem.instance import Acceptance, Instance, Preferences
+from milp_recourse.problem.network import ReluNetwork
+from milp_recourse.problem.options import LATE, Clock
+from milp_recourse.problem.scm import independent
 from tests.helpers.amounts import amounts
 from tests.helpers.generators import Style, random_instance
 from tests.helpers.large import large
 
 STYLE = Style(causes=False, levers=5, depth=3, width=8, plausible=0.0, discrete=False)
 
+
+SHAPES = (6, 3), (4, 6), (1, 4)
 
 FAR = 1e300, 1e305, 1e306, 1e307, 1e308
 
@@ -215,3 +222,53 @@ def test_a_search_learns_that_nothing_is_to_be_done() -> None:
     _, _, root = tree.open.pop()
     tree._search(root._replace(tried=2**62), 0.0)
     assert tree._lever(root, np.full(len(p.lever), math.nan))[0] == -1
+
+
+def test_a_tree_with_nothing_to_split_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where relaxations find nothing, longer and longer searches go on from the root. Once no time was left,
+    they went on for ever, as each examined nothing."""
+    propose.ready()
+    instance = large(0, 32, 2, 16)
+    instance = replace(instance, cost=Cost.pure("l2-squared", dict.fromkeys(instance.factual, 1.0)))
+    monkeypatch.setattr(Relaxation, "guess", lambda *given: None)
+    state = propose.Run(instance)
+    calls, search_of = [0], sign_tree.SignTree._search
+
+    def counted(*given: Any) -> None:
+        calls[0] += 1
+        assert calls[0] < 1000
+        search_of(*given)
+
+    monkeypatch.setattr(sign_tree.SignTree, "_search", counted)
+    _, message = search_on.search_on(state, Clock.start(1.0))
+    assert message == LATE and calls[0] > 1
+
+
+def test_what_is_watched_waits_for_the_judgement() -> None:
+    """Rounding leaves open whether a point on the threshold is accepted. The bound that was watched was above
+    its cost until it was judged."""
+    propose.ready()
+    asked = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        names = "f0", "f1", "f2"
+        layers = [(np.round(4 * rng.normal(size=s)) / 4, np.round(4 * rng.normal(size=s[0])) / 4) for s in SHAPES]
+        network = ReluNetwork.from_layers(layers)
+        rows = rng.integers(-4, 5, (200, 3)).astype(float)
+        needed = float(np.sort(network.evaluate(rows)[:, 0])[150])
+        if needed <= network.evaluate(np.zeros((1, 3)))[0, 0]:
+            continue
+        instance = Instance(
+            tuple(Feature(name, "integer", True, (-4.0, 4.0)) for name in names),
+            independent(names),
+            network,
+            dict.fromkeys(names, 0.0),
+            Preferences(names),
+            Cost.pure("l2-squared", dict.fromkeys(names, 1.0)),
+            Acceptance(needed, 0.0),
+        )
+        state, watched = propose.Run(instance), [0.0]
+        search_on.search_on(state, watch=lambda _, bound, watched=watched: watched.append(bound))
+        assert max(watched) <= state.best.cost
+        asked += 1
+    assert asked > 20
