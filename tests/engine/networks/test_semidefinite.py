@@ -232,12 +232,12 @@ def test_a_tree_with_nothing_to_split_ends_in_time(monkeypatch: pytest.MonkeyPat
     instance = replace(instance, cost=Cost.pure("l2-squared", dict.fromkeys(instance.factual, 1.0)))
     monkeypatch.setattr(Relaxation, "guess", lambda *given: None)
     state = propose.Run(instance)
-    calls, search_of = [0], sign_tree.SignTree._search
+    calls, whole = [0], sign_tree.SignTree._search
 
     def counted(*given: Any) -> None:
         calls[0] += 1
         assert calls[0] < 1000
-        search_of(*given)
+        whole(*given)
 
     monkeypatch.setattr(sign_tree.SignTree, "_search", counted)
     _, message = search_on.search_on(state, Clock.start(1.0))
@@ -252,7 +252,7 @@ def test_what_is_watched_waits_for_the_judgement() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)
         names = "f0", "f1", "f2"
-        layers = [(np.round(4 * rng.normal(size=s)) / 4, np.round(4 * rng.normal(size=s[0])) / 4) for s in SHAPES]
+        layers = [(np.round(4 * rng.normal(size=s)) / 4, rng.integers(-4, 5, s[0]) / 4) for s in SHAPES]
         network = ReluNetwork.from_layers(layers)
         rows = rng.integers(-4, 5, (200, 3)).astype(float)
         needed = float(np.sort(network.evaluate(rows)[:, 0])[150])
