@@ -24,7 +24,7 @@ from milp_recourse.engine.networks.semidefinite import NONE, Guess, Relaxation
 Array = NDArray[np.float64]
 Box = NDArray[np.void]
 
-SHARE, BEHIND, MOST, AFTER = 0.5, 0.5, 16.0, 800
+SHARE, BEHIND, MOST, AFTER = 0.5, 0.5, 16.0, 100
 """How many nodes of the search's the tree's are to take the time of, as a share of those. Where the search's
 own bound is below a part of what the tree has proven, the second, the share rises to the third, by one each
 time the search has had so many nodes."""
