@@ -39,7 +39,8 @@ multiple of a slack, or of the size it belongs to, stands at the place of use. P
 * ``levers._reached``: the size has two roundings and the quotient three, ``up`` twice each; the sum of
   distances is off by less than ``cost`` of the last.
 * ``semidefinite.Relaxation.proven``: a term of a form passes what *line* counts, and at most 4 products and
-  as many additions as there are multipliers; the factor's residual is computed, not assumed.
+  as many additions as there are multipliers; the factor's residual is computed, not assumed. Gaps between
+  steps are narrower there by a thousandth of a step, far more than values on steps are off.
 * ``search._node``: the target less what acting costs anyway, and back, within ``cost`` of both.
 * ``problem_arrays.Lowered``: the ceiling is a sum of costs, each off by at most the slack, times a
   factor that makes it more than any action costs; 4 is more than enough.

@@ -46,7 +46,8 @@ LIKELY, PATIENCE = 0.7, 6
 row stay open."""
 
 WITHOUT = 0.5
-"""A tree begins without that, and begins anew with it after the time that it takes at the root, about."""
+"""A tree begins without trying other sides. After this share of about the time that trying those of the root
+takes, it begins anew with them: then fewer nodes have fewer units."""
 
 AWAY, MOST_AWAY, LAST = 1.0, 3.0, 2.0
 """A split promises what its unit loses, times (1 + how far its argument is from 0, at most so far) to this
