@@ -24,10 +24,9 @@ from milp_recourse.engine.networks.semidefinite import NONE, Guess, Relaxation
 Array = NDArray[np.float64]
 Box = NDArray[np.void]
 
-SHARE, BEHIND, MOST, AFTER = 0.5, 0.5, 16.0, 100
-"""How many nodes of the search's the tree's are to take the time of, as a share of those. Where the search's
-own bound is below a part of what the tree has proven, the second, the share rises to the third, by one each
-time the search has had so many nodes."""
+SHARE, BEHIND, MOST = 0.5, 0.5, 16.0
+"""How many nodes of the search's the tree's are to take the time of, as a share of those; the last where the
+search's own bound is below a part of what the tree has proven, the second."""
 
 WORTH, EACH = 50.0, 2e-4
 """How many nodes of the search take the time of one relaxation: the first, and the second times the square of
@@ -45,7 +44,7 @@ LIKELY, PATIENCE = 0.7, 6
 """Of units whose argument is so many standard deviations from 0, the other side is tried; until so many in a
 row stay open."""
 
-WITHOUT = 0.5
+WITHOUT = 0.1
 """A tree begins without trying other sides. After this share of about the time that trying those of the root
 takes, it begins anew with them: then fewer nodes have fewer units."""
 
@@ -110,9 +109,9 @@ class SignTree:
 
     def go_on(self) -> None:
         """Examine the share of nodes that is theirs, less what they have had."""
-        state, examined = self.state, int(self.state.tree.now.examined)
+        state = self.state
         behind = state.proven < BEHIND * self.low
-        least = examined * max(SHARE, min(MOST, examined / AFTER) if behind else 0.0)
+        least = (MOST if behind else SHARE) * int(state.tree.now.examined)
         while self.given < least and self.low < state.target and not state.clock.over:
             bound = next(self._work, math.inf)
             self.low = max(self.low, min(bound, self.open[0][0] if self.open else math.inf, state.target))
