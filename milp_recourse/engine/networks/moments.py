@@ -3,8 +3,8 @@ r"""A semidefinite relaxation of products of forms, and a primal-dual interior-p
 Of y = (1, x), (n,), some forms F y are at least 0, as are some products of two of them; other products are 0,
 and the squares of x are paid from a budget:
 
-.. math:: \max\; l y + \tfrac12 \sum_i \sqrt{w_i}\, |F_i y| \quad s.t. \quad F_a y \ge 0,\;
-          (F_a y) (F_b y) = 0 \text{ or } \ge 0,\; \textstyle\sum_j q_j y_j^2 \le C.
+.. math:: \max\; l y + \tfrac12 \sum_i \sqrt{w_i}\, |F_i y| + \sum_c \min(0, F_c y) \quad s.t. \quad
+          F_a y \ge 0,\; (F_a y) (F_b y) = 0 \text{ or } \ge 0,\; \textstyle\sum_j q_j y_j^2 \le C.
 
 The relaxation has a positive semidefinite matrix Y, (n, n), in place of y y^T, with :math:`Y_{00} = 1`. Its
 dual has a multiplier for each of these, and with :math:`\sqrt{w} |s| / 2 \le t s^2 + w / (16 t)` is
@@ -13,8 +13,9 @@ dual has a multiplier for each of these, and with :math:`\sqrt{w} |s| / 2 \le t 
           (l + e F) e_0^T) - \tfrac12 \sum \theta_{ab} (F_a F_b^T + F_b F_a^T) + \lambda (diag(q) - C E)
           \succeq 0
 
-where E is 1 in its first place and 0 elsewhere. Directions are those of Helmberg, Rendl, Vanderbei and
-Wolkowicz (1996, https://doi.org/10.1137/0806020), with the corrections of Mehrotra (1992,
+where E is 1 in its first place and 0 elsewhere; e, lambda, and theta of products that are at least 0, are not
+negative, t is positive, and e is at most 1 for the forms :math:`F_c`. Directions are those of Helmberg,
+Rendl, Vanderbei and Wolkowicz (1996, https://doi.org/10.1137/0806020), with corrections as Mehrotra's (1992,
 https://doi.org/10.1137/0802028). Nothing rests on how good the multipliers are: what they prove is computed
 by :meth:`~milp_recourse.engine.networks.semidefinite.Relaxation.proven`.
 """
@@ -51,7 +52,8 @@ INSIDE, SHORTER, TRIES = 0.95, 0.8, 40
 """How much of the longest step is taken, what lengths that are tried are multiplied by, and how many."""
 
 CENTRING, STUCK = 0.8, 1e-3
-"""The share of the gap that is kept where steps are short, and below which length of a step none follows."""
+"""The share of the gap that is kept where steps are short; and below which length of a step none follows,
+whose square is also the least share that is kept."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class Program:
         The forms whose products are of interest, (K,): of the first ``own`` these are 0, then follow squares,
         one for each of ``weights``, and then those at least 0.
     rows, capped
-        How many of the forms are at least 0, and which of them have multipliers of at most 1.
+        How many of the first forms have multipliers e; they are at least 0, but for those that add
+        min(0, F y) to the objective, so that their multipliers are at most 1.
     linear, squares, budget
         l, (n,), q, (n,), and C.
     unit
@@ -89,7 +92,7 @@ class Program:
 
 class Start(NamedTuple):
     """What a method can begin with: Y, (n, n), multipliers of products that are 0, (own,), and the mean of
-    complementary products."""
+    complementary products before the step that led there."""
 
     moments: Array
     free: Array
@@ -97,15 +100,12 @@ class Start(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """What a method ends with: theta, (K,), lambda, e, (rows,), the bound, Y, the mean of complementary
-    products, and what another program can begin with."""
+    """What a method ends with: theta, (K,), lambda, e, (rows,), Y, and what others can begin with."""
 
     products: Array
     budget: float
     rows: Array
-    bound: float
     moments: Array
-    mean: float
     start: Start
 
 
@@ -138,7 +138,7 @@ class Method:
         self.left, self.right = place[p.left], place[p.right]
         self.used = np.vstack([p.forms[: p.own], p.forms[others]])
         self.scale = p.forms[np.arange(p.own), p.columns]
-        self.certain = False  # whether Z is what the multipliers make it
+        self.certain = False  # whether Z is what the multipliers make it, or that is positive definite, too
         self._cold()
         if start is not None:
             self._warm(start)
@@ -239,7 +239,7 @@ class Method:
                 break
         enough = EARLIER * (self.bound - need)
         start = next((one for gap, one in reversed(path) if gap >= enough), path[0][1])
-        return Solution(self.theta, self.lam, self.rows, self.bound, self.primal, self.mean, start)
+        return Solution(self.theta, self.lam, self.rows, self.primal, start)
 
     def _start(self) -> Start:
         return Start(self.primal, self.theta[: self.p.own], self.mean)

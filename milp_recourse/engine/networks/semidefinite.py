@@ -46,7 +46,7 @@ then."""
 
 WIDER = 1e-3
 """By how much of what its budget allows a lever's interval is made wider, so that it has a width; and of a
-step, by how much the gap between two of them is made narrower."""
+step, by how much the gap between two of them is made narrower at each end."""
 
 PAIRS, VIOLATED, ACTIVE = 1.0, 0.02, 6.0
 """At most so many products of rows are added, in numbers of variables; of those that moments say are below 0
@@ -58,7 +58,7 @@ NONE = np.zeros((0, 2), dtype=np.int64)
 
 def covers(p: Problems) -> bool:
     """Whether a problem has such bounds: its levers are numbers, all of whose costs have squares; there are
-    no causal units, rows or ball, and not too many units."""
+    one box, no causal units, rows or ball, and not too many levers and units."""
     lever, inner = p.lever, int(p.widths[1:-1].sum())
     squares = (lever["square"] > 0.0) & (lever["down"] > 0.0) & (lever["label"] + lever["knots"] == 0.0)
     plain = not (p.widths[0] or p.noise.size or p.row.shape[-2] or p.base.any()) and len(p.box) == 1
@@ -67,7 +67,7 @@ def covers(p: Problems) -> bool:
 
 class Multipliers(NamedTuple):
     """Multipliers of products (of a (a - z), the t of open units that the logit rises with, of those at least
-    0), (K,), of the budget, lambda, and of rows, (rows,)."""
+    0), (products,), of the budget, lambda, and of rows, (rows,)."""
 
     products: Array
     budget: float
@@ -151,7 +151,7 @@ class Relaxation:
     budget
         C; the bounds hold for what costs at most so much.
     room
-        About how far above what is needed the logit's line is: multipliers are about in proportion to that.
+        About how far above what is needed the logit's line is: the least unit of the objective in the method.
     pairs
         Names of rows whose products are taken; of rows that another node has and this one does not, none is.
     point
@@ -179,7 +179,7 @@ class Relaxation:
         ends = np.array([np.where(acts, box["lo"], np.minimum(box["lo"], 0.0)), box["hi"]])
         ends[1] = np.where(acts, ends[1], np.maximum(ends[1], 0.0))
         within = np.sqrt(budget / self.square) * p.slacks.up**2
-        ends += WIDER * within / math.sqrt(d) * np.array([[-1.0], [1.0]])  # the method needs room
+        ends += WIDER * within / math.sqrt(d) * np.array([[-1.0], [1.0]])  # without a width is no interior
         self.reach, self.usual = np.zeros(size), np.zeros(size)  # the largest size of x, and a usual one
         self.reach[:d] = np.minimum(np.abs(ends).max(axis=0), within)
         self.usual[:d] = np.minimum(within / math.sqrt(d), self.reach[:d])

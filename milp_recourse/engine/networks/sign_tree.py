@@ -25,8 +25,8 @@ Array = NDArray[np.float64]
 Box = NDArray[np.void]
 
 SHARE, BEHIND, MOST = 0.5, 0.5, 16.0
-"""How many nodes of the search's the tree's are to take the time of, as a share of those; the last where the
-search's own bound is below a part of what the tree has proven, the second."""
+"""The tree gets the time of so many nodes for each node of the search: of the last where the search's own
+bound is below the second times what the tree has proven, else of the first."""
 
 WORTH, EACH = 50.0, 2e-4
 """How many nodes of the search take the time of one relaxation: the first, and the second times the square of
@@ -42,7 +42,7 @@ such a share of what it was, at most so often."""
 
 LIKELY, PATIENCE = 0.7, 6
 """Of units whose argument is so many standard deviations from 0, the other side is tried; until so many in a
-row stay open."""
+row stay open, counted apart for the last layer."""
 
 WITHOUT = 0.1
 """A tree begins without trying other sides. After this share of about the time that trying those of the root
@@ -70,12 +70,12 @@ class Node(NamedTuple):
     known, box
         What is known of its units and levers (:class:`~.semidefinite.Relaxation`).
     seen, found
-        Whether it has been relaxed, and what that has found: until then in the node that it is a part of, and
-        None where nothing is.
+        Whether it has been relaxed, and what the last relaxation has found that found something: its own, or
+        that of a node which it is a part of; None without one.
     excess
-        How far its bound is above what is needed.
+        How far that relaxation's bound of the logit is above what is needed.
     tried
-        How many nodes the last search from it has examined.
+        How many nodes the last search from it was allowed; 0 without one.
     """
 
     known: Array
@@ -108,7 +108,7 @@ class SignTree:
         self._work = self._go_on()
 
     def go_on(self) -> None:
-        """Examine the share of nodes that is theirs, less what they have had."""
+        """Examine nodes until the tree has had its share of time."""
         state = self.state
         behind = state.proven < BEHIND * self.low
         least = (MOST if behind else SHARE) * int(state.tree.now.examined)
@@ -181,10 +181,12 @@ class SignTree:
     def _examined(self, node: Node, bound: float) -> Generator[float, None, tuple[Node, float]]:
         """A node and its bound with what relaxations find; inf if it is closed."""
         for _ in range(ROUNDS):
-            last = node.excess if node.seen else math.inf
+            before, last = node.found, node.excess if node.seen else math.inf
             node, bound = self._bound(node, bound)
             yield bound
-            if bound == math.inf or node.found is None or node.excess > GAIN * last:
+            if bound == math.inf or node.found is None or node.found is before:
+                break  # a relaxation that finds nothing leaves what the node had
+            if node.excess > GAIN * last:
                 break
             if not self.fixes:
                 continue

@@ -180,8 +180,8 @@ def searched(instance: Instance) -> tuple[propose.Run, float, str | None]:
 
 @pytest.mark.long
 def test_the_bound_moves_where_lines_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wide network and many levers: after the same number of the search's nodes, most of the cost is
-    proven, where stages prove less."""
+    """A wide network and many levers: after the same number of the search's nodes, a larger share
+    of the cost is proven than by stages."""
     instance = large(0, 64, 2, 16)
     instance = replace(instance, cost=Cost.pure("l2-squared", dict.fromkeys(instance.factual, 1.0)))
 
@@ -196,7 +196,7 @@ def test_the_bound_moves_where_lines_do_not(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_only_costs_with_squares_are_covered() -> None:
-    """No l1 costs, labels, causes, balls, or very many units."""
+    """Not costs without squares, nor very many levers."""
     instance = large(0, 32, 2, 8)
     squares = replace(instance, cost=Cost.pure("l2-squared", dict.fromkeys(instance.factual, 1.0)))
     assert covers(lower(squares)) and not covers(
