@@ -358,9 +358,17 @@ class _System:
         return _Step(theta, lam, tau, e, dual, primal, slacks)
 
 
+def ready() -> None:
+    """Compile what is compiled, or load it."""
+    one, none = np.eye(1), np.zeros(1, np.int64)
+    _curvature(one, one, none, none, np.zeros((3, 3)))
+    _substitute(one, np.zeros(1))
+
+
 @entry
 def _curvature(of_y, of_w, left, right, made):
-    """What pairs of products amount to, in the lower triangle of made, (K + 2, K + 2)."""
+    """What pairs of products of forms left, right (K,) amount to, in the lower triangle of made
+    (K + 2, K + 2), from what Y and the inverse of Z say of used forms, of_y, of_w (u, u)."""
     for i in range(len(left)):
         a, b = left[i], right[i]
         ya, yb, wa, wb, row = of_y[a], of_y[b], of_w[a], of_w[b], made[i]
@@ -371,7 +379,7 @@ def _curvature(of_y, of_w, left, right, made):
 
 @entry
 def _substitute(factor, x):
-    """Replace x, (k,), by the solution of L L^T y = x."""
+    """Replace x (k,) by the solution of L L^T y = x, L being factor (k, k)."""
     for i in range(len(x)):
         row, rest = factor[i], x[i]
         for j in range(i):

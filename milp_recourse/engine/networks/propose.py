@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.engine.compiling import announced
-from milp_recourse.engine.networks import search
+from milp_recourse.engine.networks import moments, search
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.problem_arrays import Problems, alone, coordinates, decode, lower
 from milp_recourse.engine.networks.search import FEW, SPARE, Taken, slice_and
@@ -37,6 +37,7 @@ def ready() -> None:
         instance = smallest()
         with closing(Run(instance, lower(instance))) as state:
             state.examine(1, 0)
+        moments.ready()
 
 
 class Run:
