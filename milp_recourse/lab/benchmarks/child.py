@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import subprocess
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -13,9 +14,14 @@ from typing import Any, Literal, Protocol, Self
 from milp_recourse.problem.instance import Instance
 from milp_recourse.solvers.processes import python
 
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"), "1"
+)
+"""What keeps a process's libraries of linear algebra to one thread."""
+
 
 class Child:
-    """A process that answers every question on its standard input with a line of JSON.
+    """A process, on one thread, that answers every question on its standard input with a line of JSON.
 
     Parameters
     ----------
@@ -24,7 +30,10 @@ class Child:
     """
 
     def __init__(self, command: Sequence[str]) -> None:
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        environment = os.environ | ONE_THREAD
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
 
     def __enter__(self) -> Self:
         return self

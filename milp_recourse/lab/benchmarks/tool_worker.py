@@ -28,7 +28,6 @@ Question = Mapping[str, Any]
 Answering = Callable[[Question], dict[str, Any]]
 
 SEED = 42
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 ASKED = 4
 """Counterfactuals that DiCE is asked for."""
 PROTOTYPE, STEP = 10.0, 1.0
@@ -229,5 +228,4 @@ def ready(folder: str, tool: str) -> tuple[Mapping[str, Any], Answering]:
 if __name__ == "__main__":
     from peer_worker import serve
 
-    os.environ.update(dict.fromkeys(THREADS, "1"))
     serve(lambda: ready(*sys.argv[1:]))
