@@ -99,12 +99,18 @@ class Start(NamedTuple):
     mean: float
 
 
-class Solution(NamedTuple):
-    """What a method ends with: theta, (K,), lambda, e, (rows,), Y, and what others can begin with."""
+class Multipliers(NamedTuple):
+    """theta of products, (K,), lambda of the budget, and e of rows, (rows,)."""
 
     products: Array
     budget: float
     rows: Array
+
+
+class Solution(NamedTuple):
+    """What a method ends with: multipliers, Y, and what others can begin with."""
+
+    multipliers: Multipliers
     moments: Array
     start: Start
 
@@ -139,8 +145,9 @@ class Method:
         self.used = np.vstack([p.forms[: p.own], p.forms[others]])
         self.scale = p.forms[np.arange(p.own), p.columns]
         self.certain = False  # whether Z is what the multipliers make it, or that is positive definite, too
-        self._cold()
-        if start is not None:
+        if start is None:
+            self._cold()
+        else:
             self._warm(start)
         self.slacks = self.mean / self._bounded()
 
@@ -158,7 +165,7 @@ class Method:
     def _warm(self, start: Start) -> None:
         """Complementary products are all the same, and what Y does not meet is made up."""
         p, y, mean = self.p, start.moments, start.mean
-        self.primal, self.mean, self.dual[:] = y, mean, mean * np.linalg.inv(y)
+        self.primal, self.mean, self.dual = y, mean, np.asarray(mean * np.linalg.inv(y), dtype=np.float64)
         rows = p.forms @ y[0]
         sizes = np.sqrt(np.einsum("ij,ij->i", p.forms @ y, p.forms))
         products = self._of(y)
@@ -239,7 +246,7 @@ class Method:
                 break
         enough = EARLIER * (self.bound - need)
         start = next((one for gap, one in reversed(path) if gap >= enough), path[0][1])
-        return Solution(self.theta, self.lam, self.rows, self.primal, start)
+        return Solution(Multipliers(self.theta, self.lam, self.rows), self.primal, start)
 
     def _start(self) -> Start:
         return Start(self.primal, self.theta[: self.p.own], self.mean)

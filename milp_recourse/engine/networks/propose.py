@@ -29,6 +29,9 @@ from milp_recourse.program.on_rows import onto_rows
 MOST_BYTES = 4e9
 """Most bytes that one applicant's open nodes may take."""
 
+BEHIND = 0.5
+"""A search whose bound is below this part of what those beside it have proven is behind."""
+
 
 @cache
 def ready() -> None:
@@ -190,6 +193,11 @@ class Run:
             self.tree.asked[self.tree.free[self.tree.now.free]] = search.CLOSED
         elif best:
             self.offer(best)
+
+    def due(self, low: float, share: float, most: float) -> float:
+        """How many nodes are due in all to searches beside this one that have proven ``low``: a share of its
+        own number, ``most`` where it is behind."""
+        return (most if self.proven < BEHIND * low else share) * int(self.tree.now.examined)
 
     def another(self, cost: float, problem: Problems | None = None) -> Run:
         """A search beside this one, for actions that cost less than ``cost``."""

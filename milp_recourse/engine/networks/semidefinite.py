@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.engine.networks.lever_arrays import ACTED
-from milp_recourse.engine.networks.moments import Method, Program, Start, cholesky
+from milp_recourse.engine.networks.moments import Method, Multipliers, Program, Solution, Start, cholesky
 from milp_recourse.engine.networks.numerics import BELOW, TINY
 from milp_recourse.engine.networks.problem_arrays import Problems
 from milp_recourse.problem.enclosure import gamma
@@ -65,15 +65,6 @@ def covers(p: Problems) -> bool:
     return bool(plain and len(p.widths) > 1 and squares.all() and len(lever) + inner <= MOST_VARIABLES)
 
 
-class Multipliers(NamedTuple):
-    """Multipliers of products (of a (a - z), the t of open units that the logit rises with, of those at least
-    0), (products,), of the budget, lambda, and of rows, (rows,)."""
-
-    products: Array
-    budget: float
-    rows: Array
-
-
 class Earlier(NamedTuple):
     """What a relaxation ended with, for those of other nodes: numbers of variables (0: the constant 1), Y,
     multipliers of a (a - z), (K + 1, n), and the mean of complementary products."""
@@ -84,13 +75,11 @@ class Earlier(NamedTuple):
     mean: float
 
 
-class Guess(NamedTuple):
-    """What the method ends with.
+class Seen(NamedTuple):
+    """What a solution says of a node and for others.
 
     Attributes
     ----------
-    multipliers
-        The last ones.
     pairs
         Names of rows whose products are to be taken next, (., 2).
     lost
@@ -103,7 +92,6 @@ class Guess(NamedTuple):
         For other nodes.
     """
 
-    multipliers: Multipliers
     pairs: Indices
     lost: Array
     away: Array
@@ -226,20 +214,19 @@ class Relaxation:
 
     def _steps(self, box: Box, one: _Forms, point: Array | None) -> tuple[_Forms, _Forms]:
         """u - c and u - c - g of levers with steps c and c + g around a point."""
-        grid, shift = self.p.lever["grid"], self.p.lever["shift"]
+        grid = self.p.lever["grid"]
         if point is None:
             return one.of(slice(0, 0)), one.of(slice(0, 0))
-        lo, hi, stepped = box["lo"], box["hi"], (grid > 0.0) & (box["mode"] == ACTED)
-        x = np.where(stepped, np.clip(point, lo, hi), 0.0)
-        c = np.floor((x - shift) / np.where(stepped, grid, 1.0)) * grid + shift
-        at = np.flatnonzero(stepped & (c >= lo) & (c + grid <= hi))
+        c, between = around(self.p, box, point)
+        at = np.flatnonzero(between & (box["mode"] == ACTED))
         c, narrower = c[at], WIDER * grid[at]
         return one.of(at).plus(-c - narrower), one.of(at).plus(narrower - c - grid[at])
 
     def _products(self, rows: _Forms, steps: tuple[_Forms, _Forms], pairs: Indices) -> None:
-        """All forms, and of which of them products are taken."""
+        """All forms, also in the method's coordinates, (f, 1 + N), and of which products are taken."""
         m, kinks, gaps = len(self.units), len(self.rising), len(steps[0].const)
-        self.forms = _joined([rows, self.s, *steps])
+        self.forms, self.scale = _joined([rows, self.s, *steps]), np.append(1.0, self.usual)
+        self.scaled = np.column_stack([self.forms.const, self.forms.terms]) * self.scale
         order = np.argsort(self.names, kind="stable")
         at = order[np.minimum(np.searchsorted(self.names[order], pairs), len(order) - 1)]
         at = np.sort(at[(self.names[at] == pairs).all(axis=1)], axis=1)
@@ -313,18 +300,17 @@ class Relaxation:
         decided: float,
         earlier: Earlier | None = None,
         late: Callable[[], bool] = lambda: False,
-    ) -> Guess | None:
+    ) -> Solution | None:
         """Good multipliers, None where there are none.
 
         The method ends once the bound is below ``need``, or where all that it can still fall by is less than
         ``decided`` times what it is above that, or where it is ``late``.
         """
-        d, scale = self.d, np.append(1.0, self.usual)
-        forms = np.column_stack([self.forms.const, self.forms.terms]) * scale
+        d, scale = self.d, self.scale
         squares = np.zeros(len(scale))
         squares[1 : d + 1] = self.square * self.usual[:d] ** 2
         program = Program(
-            forms=forms,
+            forms=self.scaled,
             own=len(self.units),
             columns=1 + self.place,
             left=self.left,
@@ -338,40 +324,42 @@ class Relaxation:
             unit=max(self.room, float(np.linalg.norm(self.linear * self.usual))),
         )
         try:
-            start = None if earlier is None else self._start(earlier, scale)
+            start = None if earlier is None else self._start(earlier)
             found = Method(program, start).run(need - self.const, decided, late)
         except np.linalg.LinAlgError:
             return None
+        return found if np.isfinite(found.moments / found.moments[0, 0]).all() else None
+
+    @np.errstate(all="ignore")
+    def seen(self, found: Solution) -> Seen:
+        """What a solution says."""
         y = found.moments / found.moments[0, 0]
-        if not np.isfinite(y).all():
-            return None
-        best = Multipliers(found.products, found.budget, found.rows)
-        x, away = y[0, 1:] * scale[1:], self._away(forms, y)
-        lost, earlier = self._lost(best, x), self._earlier(found.start, scale)
-        return Guess(best, self._pairs(forms[: self.rows], y), lost, away, x[:d], earlier)
+        x = y[0, 1:] * self.usual
+        lost, earlier = self._lost(found.multipliers, x), self._earlier(found.start)
+        return Seen(self._pairs(y), lost, self._away(y), x[: self.d], earlier)
 
     def _variables(self) -> Indices:
         """Numbers of variables that other nodes have, too; they rise."""
         return np.concatenate([np.arange(self.d + 1), self.d + 1 + self._number(*self.units.T)])
 
-    def _earlier(self, start: Start, scale: Array) -> Earlier:
+    def _earlier(self, start: Start) -> Earlier:
         beta = np.zeros(self.p.biases.shape)
         beta[tuple(self.units.T)] = start.free
-        moments = start.moments / start.moments[0, 0] * scale * scale[:, None]
+        moments = start.moments / start.moments[0, 0] * self.scale * self.scale[:, None]
         return Earlier(self._variables(), moments, beta, start.mean)
 
-    def _start(self, earlier: Earlier, scale: Array) -> Start | None:
+    def _start(self, earlier: Earlier) -> Start | None:
         """Another node's, if it has all variables."""
         mine = self._variables()
         at = np.minimum(np.searchsorted(earlier.variables, mine), len(earlier.variables) - 1)
         if not (earlier.variables[at] == mine).all():
             return None
-        moments = earlier.moments[np.ix_(at, at)] / scale / scale[:, None]
+        moments = earlier.moments[np.ix_(at, at)] / self.scale / self.scale[:, None]
         return Start(moments, earlier.beta[tuple(self.units.T)], earlier.mean)
 
-    def _pairs(self, rows: Array, y: Array) -> Indices:
-        """See :class:`Guess`."""
-        rows, units = rows[: self.alphas.start], np.arange(len(self.units))
+    def _pairs(self, y: Array) -> Indices:
+        """See :class:`Seen`."""
+        rows, units = self.scaled[: self.alphas.start], np.arange(len(self.units))
         between = rows @ y @ rows.T
         size = np.sqrt(np.maximum(np.diag(between), TINY))
         between /= size * size[:, None]
@@ -386,7 +374,7 @@ class Relaxation:
         return pairs
 
     def _lost(self, found: Multipliers, x: Array) -> Array:
-        """See :class:`Guess`."""
+        """See :class:`Seen`."""
         made, theta, units = np.zeros(self.p.biases.shape), found.products, tuple(self.units.T)
         a, s, t = x[self.place], self.s.at(x), theta[self.kinks]
         falls = self.falls.at(x)  # weights are below 0
@@ -395,9 +383,9 @@ class Relaxation:
         made[-1, self.falling] = found.rows[self.alphas] * falls - np.minimum(falls, 0.0)
         return made
 
-    def _away(self, forms: Array, y: Array) -> Array:
-        """See :class:`Guess`."""
-        made, m, kinks = np.zeros(self.p.biases.shape), len(self.units), len(self.rising)
+    def _away(self, y: Array) -> Array:
+        """See :class:`Seen`."""
+        made, m, kinks, forms = np.zeros(self.p.biases.shape), len(self.units), len(self.rising), self.scaled
         for where, some in (
             (tuple(self.units.T), forms[:m] - forms[m : 2 * m]),
             ((-1, self.rising), forms[self.rows : self.rows + kinks]),
@@ -407,6 +395,15 @@ class Relaxation:
             variance = np.einsum("ij,ij->i", some @ y, some) - mean**2
             made[where] = mean / np.sqrt(np.maximum(variance, 0.0) + TINY)
         return made
+
+
+@np.errstate(invalid="ignore")  # nothing is left of a lever that is not acted on
+def around(p: Problems, box: Box, point: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """The steps at or below a point of a box, (d,), and which levers have these and the next one there."""
+    grid, shift = p.lever["grid"], p.lever["shift"]
+    x, stepped = np.clip(point, box["lo"], box["hi"]), grid > 0.0
+    below = np.floor((x - shift) / np.where(stepped, grid, 1.0)) * grid + shift
+    return below, stepped & (below >= box["lo"]) & (below + grid <= box["hi"])
 
 
 def _solved(m: Array, y: Array) -> Array | None:

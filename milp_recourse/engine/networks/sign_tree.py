@@ -16,17 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.engine.networks import search
+from milp_recourse.engine.networks.moments import Solution
 from milp_recourse.engine.networks.numerics import BELOW, COARSE
 from milp_recourse.engine.networks.problem_arrays import alone
 from milp_recourse.engine.networks.propose import Run
-from milp_recourse.engine.networks.semidefinite import NONE, Guess, Relaxation
+from milp_recourse.engine.networks.semidefinite import NONE, Relaxation, Seen, around
 
 Array = NDArray[np.float64]
 Box = NDArray[np.void]
 
-SHARE, BEHIND, MOST = 0.5, 0.5, 16.0
-"""The tree gets the time of so many nodes for each node of the search: of the last where the search's own
-bound is below the second times what the tree has proven, else of the first."""
+SHARE, MOST = 0.5, 16.0
+"""The tree gets the time of so many nodes for each node of the search (:meth:`~.propose.Run.due`)."""
 
 WORTH, EACH = 50.0, 2e-4
 """How many nodes of the search take the time of one relaxation: the first, and the second times the square of
@@ -81,7 +81,7 @@ class Node(NamedTuple):
     known: Array
     box: Box
     seen: bool = False
-    found: Guess | None = None
+    found: Seen | None = None
     excess: float = math.inf
     tried: int = 0
 
@@ -103,15 +103,13 @@ class SignTree:
         self.state, self.low, self.given, self.number = state, 0.0, 0.0, 0
         self.open: list[tuple[float, int, Node]] = []
         self._open(0.0, Node(known, state.problem.box[0]))
-        self.first, self.fixes, self.pause = 0.0, False, math.inf
+        self.one_takes, self.fixes, self.pause = 0.0, False, math.inf
         self.squares = not state.problem.lever["linear"].any()
         self._work = self._go_on()
 
     def go_on(self) -> None:
         """Examine nodes until the tree has had its share of time."""
-        state = self.state
-        behind = state.proven < BEHIND * self.low
-        least = (MOST if behind else SHARE) * int(state.tree.now.examined)
+        state, least = self.state, self.state.due(self.low, SHARE, MOST)
         while self.given < least and self.low < state.target and not state.clock.over:
             bound = next(self._work, math.inf)
             self.low = max(self.low, min(bound, self.open[0][0] if self.open else math.inf, state.target))
@@ -135,7 +133,7 @@ class SignTree:
                 self._open(bound, node)
             if first and node.found is not None and not self.fixes:
                 likely = int((np.abs(node.found.away) > LIKELY).sum())
-                self.pause = WITHOUT * self.first * likely
+                self.pause = WITHOUT * self.one_takes * likely
 
     def _open(self, bound: float, node: Node) -> None:
         self.number += 1
@@ -166,15 +164,14 @@ class SignTree:
             for side in (1, 2):
                 self._open(bound, child._replace(known=_with(node.known, k, j, side)))
 
-    @np.errstate(invalid="ignore")  # nothing is left of a lever that is not acted on
+    @np.errstate(invalid="ignore")  # the same as around's
     def _lever(self, node: Node, point: Array) -> tuple[int, float, float]:
         """Which lever to split, and the steps next to where the relaxation is largest; -1 for none."""
-        grid, shift, square = (self.state.problem.lever[name] for name in ("grid", "shift", "square"))
-        low, high = node.box["lo"], node.box["hi"]
-        x, stepped = np.clip(point, low, high), grid > 0.0
-        cut = np.floor((x - shift) / np.where(stepped, grid, 1.0)) * grid + shift
+        grid, square = self.state.problem.lever["grid"], self.state.problem.lever["square"]
+        x = np.clip(point, node.box["lo"], node.box["hi"])
+        cut, between = around(self.state.problem, node.box, point)
         off = np.minimum(x - cut, cut + grid - x)
-        off[~stepped | ~(off > COARSE * grid) | (cut < low) | (cut + grid > high)] = 0.0
+        off[~between | ~(off > COARSE * grid)] = 0.0
         i = int(np.argmax(off * np.sqrt(square)))
         return (i if off[i] > 0.0 else -1), float(cut[i]), float(cut[i] + grid[i])
 
@@ -184,13 +181,11 @@ class SignTree:
             before, last = node.found, node.excess if node.seen else math.inf
             node, bound = self._bound(node, bound)
             yield bound
-            if bound == math.inf or node.found is None or node.found is before:
-                break  # a relaxation that finds nothing leaves what the node had
-            if node.excess > GAIN * last:
+            # one that finds nothing leaves what the node had
+            if bound == math.inf or node.found is None or node.found is before or node.excess > GAIN * last:
                 break
-            if not self.fixes:
-                continue
-            node = node._replace(known=(yield from self._fixed(node, node.found, bound)))
+            if self.fixes:
+                node = node._replace(known=(yield from self._fixed(node, node.found, bound)))
         return node, bound
 
     def _bound(self, node: Node, bound: float) -> tuple[Node, float]:
@@ -199,20 +194,20 @@ class SignTree:
         if made is None:
             return node, math.inf
         relaxation, node, least = made
-        for earlier in (node.found, None) if node.found else (None,):
-            found, top, rate = self._guess(relaxation, DECIDED, earlier)
+        for before in (node.found, None) if node.found else (None,):
+            found, top, rate = self._guess(relaxation, DECIDED, before)
             if top < math.inf:
                 break
         if top < need:
             return node, math.inf
         bound, budget = max(bound, least), self.state.target
-        if top == math.inf:
+        if found is None or top == math.inf:
             return node._replace(seen=True), bound
         if rate > 0.0:
             bound = max(bound, (budget - (top - need) / rate * (1.0 + COARSE)) * BELOW)
-        return node._replace(seen=True, found=found, excess=top - need), bound
+        return node._replace(seen=True, found=relaxation.seen(found), excess=top - need), bound
 
-    def _fixed(self, node: Node, found: Guess, bound: float) -> Generator[float, None, Array]:
+    def _fixed(self, node: Node, found: Seen, bound: float) -> Generator[float, None, Array]:
         """What is known of a node, with the signs of units whose other side closes."""
         away, known, failed = found.away, node.known, [0, 0]
         last = (np.arange(len(away)) == len(away) - 1).astype(np.int64)
@@ -242,13 +237,13 @@ class SignTree:
         return Relaxation(p, node.box, known, state.target, room, pairs, point), node, least
 
     def _guess(
-        self, relaxation: Relaxation, decided: float, earlier: Guess | None
-    ) -> tuple[Guess | None, float, float]:
+        self, relaxation: Relaxation, decided: float, before: Seen | None
+    ) -> tuple[Solution | None, float, float]:
         """What the method finds, the bound of the logit that this proves, and the budget's multiplier."""
         clock, need = self.state.clock, float(self.state.problem.need_low)
         takes = WORTH + EACH * (len(relaxation.reach) + len(relaxation.left)) ** 2
-        self.first, self.given = self.first or takes, self.given + takes
-        found = relaxation.guess(need, decided, earlier and earlier.earlier, lambda: clock.over)
+        self.one_takes, self.given = self.one_takes or takes, self.given + takes
+        found = relaxation.guess(need, decided, before and before.earlier, lambda: clock.over)
         return (found, *(relaxation.proven(found.multipliers) if found else (math.inf, 0.0)))
 
     def _search(self, node: Node, bound: float) -> None:

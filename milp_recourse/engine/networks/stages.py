@@ -10,11 +10,8 @@ from milp_recourse.engine.networks import search, semidefinite
 from milp_recourse.engine.networks.propose import Run
 from milp_recourse.engine.networks.sign_tree import SignTree
 
-SHARE = 0.25
-"""How many nodes stages get, as a share of the search's own."""
-
-BEHIND, MOST = 0.5, 4.0
-"""Where the search's own bound is below this part of what stages have proven, they get this share instead."""
+SHARE, MOST = 0.25, 4.0
+"""How many nodes stages get, as a share of the search's own (:meth:`~.propose.Run.due`)."""
 
 FIRST_STAGE, STEPS, GROWS = 0.0625, (0.1, 0.5), 4.0
 """The first stage's share of the best action's cost; the least and the largest share of the rest that a stage
@@ -66,8 +63,7 @@ class Stages:
     def go_on(self) -> None:
         """Examine the share of nodes that is theirs, less what they have had."""
         state, alone = self.state, int(self.state.tree.now.examined)
-        behind = state.proven < BEHIND * self.low
-        least = 0 if alone < self.wait else int((MOST if behind else SHARE) * alone)
+        least = 0 if alone < self.wait else int(state.due(self.low, SHARE, MOST))
         while self.given < least and self.low < state.target and not state.clock.over:
             now = self.now = self.now or self._next()
             examined = int(now.tree.now.examined)
