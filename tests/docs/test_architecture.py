@@ -55,7 +55,7 @@ def test_the_compiled_engine_stays_readable() -> None:
     and types instead of numbered rows 240, a search for actions in three efforts 60. Counting steps
     came in from beside the folder, with 24. Bent lines took 133: l1 people far from acceptance on wide
     networks with many levers need a tenth of the nodes. Semidefinite relaxations and their tree, which are
-    numpy but for two functions, took 767: 5 of 8 such people with l2-squared costs are proven, none
-    without them."""
+    numpy but for five functions, took 816: 9 of 16 such people with l2-squared costs are proven, of
+    the first 8 none without them."""
     files = (ROOT / "milp_recourse" / "engine" / "networks").glob("*.py")
-    assert sum(code_lines(file.read_text(encoding="utf-8")) for file in files) <= 5447
+    assert sum(code_lines(file.read_text(encoding="utf-8")) for file in files) <= 5496

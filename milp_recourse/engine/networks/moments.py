@@ -44,7 +44,7 @@ COLD_DUAL, COLD_PRIMAL = 0.1, 10.0
 SLACK = 0.2
 """The least that a product, or a row, begins with, as a share of its size."""
 
-EARLIER = 10.0
+EARLIER = 30.0
 """Another program begins with the Y of the last step whose gap was so many times what the bound ends above
 what is needed."""
 
@@ -168,7 +168,7 @@ class Method:
         self.primal, self.mean, self.dual = y, mean, np.asarray(mean * np.linalg.inv(y), dtype=np.float64)
         rows = p.forms @ y[0]
         sizes = np.sqrt(np.einsum("ij,ij->i", p.forms @ y, p.forms))
-        products = self._of(y)
+        products = self.of(y)
         least = SLACK * (sizes[p.left] * sizes[p.right])[self.positive]
         at_least = mean / np.maximum(products[self.positive], least)
         kinks = 0.25 * np.sqrt(p.weights / products[self.kinks])
@@ -189,8 +189,10 @@ class Method:
 
     def _dual(self, theta: Array, lam: float, rows: Array, tau: float, linear: Array) -> Array:
         """Z of multipliers."""
-        made: Array = (self.used[self.left].T * (-0.5 * theta)) @ self.used[self.right]
-        made = made + made.T
+        by, own = np.zeros_like(self.used), self.p.own
+        _weigh(self.used, self.left, self.right, theta, by)
+        made: Array = self.used[own:].T @ by[own:]
+        made[self.p.columns] += self.scale[:, None] * by[:own]
         first = 0.5 * (linear + rows @ self.p.forms[: len(rows)])
         made[0] -= first
         made[:, 0] -= first
@@ -216,10 +218,13 @@ class Method:
         made[own:, own:] = by[own:] @ self.used[own:].T
         return made
 
-    def _of(self, y: Array) -> Array:
-        """What Y says of all products and of the budget."""
-        by = self.times(y)
-        return np.append(np.einsum("ij,ij->i", by[self.left], self.used[self.right]), self.paid @ np.diag(y))
+    def of(self, y: Array, by: Array | None = None) -> Array:
+        """What a symmetric matrix says of all products and of the budget; ``by``: :meth:`times` of it."""
+        by = self.times(y) if by is None else by
+        made = np.empty(len(self.left) + 1)
+        _between(by, self.used, self.left, self.right, made)
+        made[-1] = self.paid @ np.diag(y)
+        return made
 
     @property
     def bound(self) -> float:
@@ -253,11 +258,10 @@ class Method:
 
     def step(self) -> bool:
         """Take a step; False if there is none."""
-        of_z = cholesky(self.dual)
         gap = self.gap
         self.mean = gap / (self.n + len(self.slacks))
-        system = None if of_z is None else _System(self, of_z)
-        if system is None or system.factor is None:
+        system = _System(self)
+        if system.factor is None:
             return False
         there = system.step(0.0, None)
         primal, dual = self._lengths(there)
@@ -287,22 +291,20 @@ class Method:
 class _System:
     """The equations of a step. Multipliers of rows are eliminated; lambda and tau are the last two."""
 
-    def __init__(self, m: Method, of_z: Array) -> None:
+    def __init__(self, m: Method) -> None:
         p, y, paid, count = m.p, m.primal, m.paid, len(m.left)
-        back = np.linalg.inv(of_z)
-        self.m, self.w = m, back.T @ back
+        back = np.linalg.inv(m.dual)
+        self.m, self.w = m, 0.5 * (back + back.T)
         w, y0, w0 = self.w, y[0], self.w[0]
         by, bw = m.times(y), m.times(w)
-        h = np.zeros((count + 2, count + 2))
+        h, self.sides = np.zeros((count + 2, count + 2)), np.empty((count + 2, m.n))
         _curvature(m.between(by), m.between(bw), m.left, m.right, h)
-        ya, yb, wa, wb = by[m.left], by[m.right], bw[m.left], bw[m.right]
-        h[count, :count] = 0.5 * (ya * wb + yb * wa) @ paid
-        h[count + 1, :count] = -0.5 * (ya[:, 0] * wb[:, 0] + yb[:, 0] * wa[:, 0])
+        _sides(by, bw, m.left, m.right, paid, self.sides, h)
         h[count, count] = paid @ (y * w) @ paid
         h[count + 1, count:] = -(paid * y0) @ w0, y0[0] * w0[0]
-        sides = 0.25 * (ya[:, :1] * wb + wb[:, :1] * ya + yb[:, :1] * wa + wa[:, :1] * yb)
-        of_paid = 0.5 * ((paid * y0) @ w + (paid * w0) @ y)
-        self.sides = np.vstack([sides, of_paid, -0.5 * (y0[0] * w0 + w0[0] * y0)])
+        self.sides[count] = 0.5 * ((paid * y0) @ w + (paid * w0) @ y)
+        self.sides[count + 1] = -0.5 * (y0[0] * w0 + w0[0] * y0)
+        self.of_w = m.of(w, bw)
         self.ratio = m.slacks / m._bounded()
         rows, products, (of_budget,), caps = self.parts(self.ratio)
         at = np.zeros(count + 2)
@@ -321,7 +323,8 @@ class _System:
         self.factor = cholesky(h)
         self.off = np.zeros_like(y) if m.certain else m.made() - m.dual
         off = self.off if m.certain else y @ self.off @ w
-        self.of_off = 0.5 * (off + off.T)
+        self.off_part = 0.5 * (off + off.T)
+        self.of_off = np.zeros(count + 1) if m.certain else m.of(self.off_part)
 
     def parts(self, joined: Array) -> list[Array]:
         """The parts of :meth:`Method._joined`."""
@@ -345,9 +348,11 @@ class _System:
             wanted -= m._moved(before) * before.slacks / m._bounded()
             second = before.primal @ before.dual @ w
             second = -0.5 * (second + second.T)
-        base = mean * w - self.of_off + second
+        base, of_base = mean * w - self.off_part + second, mean * self.of_w - self.of_off
+        if before is not None:
+            of_base = of_base + m.of(second)
         of_rows, products, (of_budget,), caps = self.parts(wanted)
-        right = -np.append(m._of(base), -base[0, 0])
+        right = -np.append(of_base, -base[0, 0])
         right[m.kinks] += p.weights / (16.0 * m.theta[m.kinks] ** 2)
         right[m.positive] += products
         right[count] += of_budget
@@ -370,6 +375,46 @@ def ready() -> None:
     one, none = np.eye(1), np.zeros(1, np.int64)
     _curvature(one, one, none, none, np.zeros((3, 3)))
     _substitute(one, np.zeros(1))
+    _sides(one, one, none, none, np.zeros(1), np.zeros((3, 1)), np.zeros((3, 3)))
+    _weigh(one, none, none, np.zeros(1), np.zeros((1, 1)))
+    _between(one, one, none, none, np.zeros(2))
+
+
+@entry
+def _weigh(forms, left, right, theta, made):
+    """Add to made (u, n), for each of products left, right (K,) of forms (u, n), the other form times half
+    the negative of theta (K,)."""
+    for k in range(len(left)):
+        part, a, b = -0.5 * theta[k], left[k], right[k]
+        for j in range(forms.shape[1]):
+            made[a, j] += part * forms[b, j]
+            made[b, j] += part * forms[a, j]
+
+
+@entry
+def _between(by, forms, left, right, made):
+    """What a matrix says of products left, right (K,) of forms (u, n), into made (K + 1,); by (u, n) is forms
+    times the matrix."""
+    for k in range(len(left)):
+        total, a, b = 0.0, left[k], right[k]
+        for j in range(forms.shape[1]):
+            total += by[a, j] * forms[b, j]
+        made[k] = total
+
+
+@entry
+def _sides(of_y, of_w, left, right, paid, sides, made):
+    """What products left, right (K,) of forms amount to with rows, into sides (K + 2, n), and with the
+    budget, paid (n,), and tau, into the last two rows of made (K + 2, K + 2), from used forms times Y and
+    times the inverse of Z, of_y, of_w (u, n)."""
+    count = len(left)
+    for k in range(count):
+        ya, yb, wa, wb, spent = of_y[left[k]], of_y[right[k]], of_w[left[k]], of_w[right[k]], 0.0
+        ya0, yb0, wa0, wb0 = 0.25 * ya[0], 0.25 * yb[0], 0.25 * wa[0], 0.25 * wb[0]
+        for j in range(len(paid)):
+            sides[k, j] = ya0 * wb[j] + wb0 * ya[j] + yb0 * wa[j] + wa0 * yb[j]
+            spent += paid[j] * (ya[j] * wb[j] + yb[j] * wa[j])
+        made[count, k], made[count + 1, k] = 0.5 * spent, -8.0 * (ya0 * wb0 + yb0 * wa0)
 
 
 @entry
@@ -412,6 +457,7 @@ def _length(at: Array, step: Array, limit: float) -> float:
 def cholesky(m: Array) -> Array | None:
     """The factor of Cholesky, of the lower triangle; None where m is not positive definite."""
     try:
-        return np.asarray(np.linalg.cholesky(m), dtype=np.float64) if np.isfinite(m).all() else None
+        factor = np.asarray(np.linalg.cholesky(m), dtype=np.float64)
+        return factor if np.isfinite(np.diag(factor)).all() else None
     except np.linalg.LinAlgError:
         return None

@@ -9,9 +9,9 @@ argument is a form z = P x + p. Of points that cost at most C, each lever at lea
 
 .. math:: a_i (a_i - z_i) = 0, \quad a_i \ge 0, \quad a_i - z_i \ge 0, \quad C - \sum_j q_j u_j^2 \ge 0
 
-hold, and rows for the box's sides and the signs split on. The product of two rows is at least 0 (Sherali and
-Adams 1990), and between steps c and c + g of a lever is none, so that (u - c) (u - c - g) is, too. An open
-ReLU of the last layer, of argument s, has
+hold, and rows for the box's sides, the signs split on and the chords of open ReLUs. The product of two rows
+is at least 0 (Sherali and Adams 1990), and between steps c and c + g of a lever is none, so that
+(u - c) (u - c - g) is, too. An open ReLU of the last layer, of argument s, has
 
 .. math:: \alpha s \le \max(0, s) \le s / 2 + t s^2 + 1 / (16 t), \quad 0 \le \alpha \le 1, \quad t > 0.
 
@@ -48,7 +48,7 @@ WIDER = 1e-3
 """By how much of what its budget allows a lever's interval is made wider, so that it has a width; and of a
 step, by how much the gap between two of them is made narrower at each end."""
 
-PAIRS, VIOLATED, ACTIVE = 1.0, 0.02, 6.0
+PAIRS, VIOLATED, ACTIVE = 1.0, 0.02, 8.0
 """At most so many products of rows are added, in numbers of variables; of those that moments say are below 0
 by so much of their size. They are kept while they are below 1 / so much of it."""
 
@@ -199,10 +199,13 @@ class Relaxation:
         sides = [
             one.of(slice(0, d), sign).plus(-sign * end) for sign, end in zip((1.0, -1.0), ends, strict=True)
         ]
-        every = _joined([own, over, *rows, *sides, self.falls])
+        chords = self._chords(own, *known[:2, *self.units.T])
+        every = _joined([own, over, *rows, *sides, chords, self.falls])
         number, lever = self._number(*self.units.T), p.biases.size + np.arange(d)
         no_name = np.full(len(self.falling), -1)
-        self.names = np.concatenate([2 * number, 2 * number + 1, *names, 2 * lever, 2 * lever + 1, no_name])
+        chord = 2 * (p.biases.size + d) + number
+        own_names = [2 * number, 2 * number + 1, *names, 2 * lever, 2 * lever + 1, chord]
+        self.names = np.concatenate([*own_names, no_name])
         self.rows = len(every.const)
         self.alphas = slice(self.rows - len(self.falling), self.rows)
         self._products(every, self._steps(box, one, point), pairs)
@@ -211,6 +214,13 @@ class Relaxation:
         """Of units: rows a >= 0 and z >= 0 are named twice that, a >= z and z <= 0 one more."""
         number: Indices = layer * self.p.biases.shape[1] + unit
         return number
+
+    def _chords(self, own: _Forms, low: Array, high: Array) -> _Forms:
+        """What the chords of open units are above their outputs."""
+        slope, up = high / (high - low), self.p.slacks.up**4
+        rise = np.maximum(-slope * low, (1.0 - slope) * high) * up
+        terms, const = slope[:, None] * self.z.terms - own.terms, slope * self.z.const + rise
+        return _Forms(terms, const, slope * self.z.size + own.size + rise)
 
     def _steps(self, box: Box, one: _Forms, point: Array | None) -> tuple[_Forms, _Forms]:
         """u - c and u - c - g of levers with steps c and c + g around a point."""

@@ -36,15 +36,16 @@ DECIDED, CLOSES = 0.2, 1.0
 """When a relaxation is accurate enough (:meth:`~.semidefinite.Relaxation.guess`): for a node's bound, and to
 see whether a side closes."""
 
-ROUNDS, GAIN = 10, 0.85
+ROUNDS, GAIN, PLAIN = 10, 0.9, 2
 """A node is relaxed again, with more products and signs, while the bound is above what is needed by at most
-such a share of what it was, at most so often."""
+such a share of what it was, at most so often. Where no sign is known, so many first rounds add products
+alone."""
 
 LIKELY, PATIENCE = 0.7, 6
 """Of units whose argument is so many standard deviations from 0, the other side is tried; until so many in a
 row stay open, counted apart for the last layer."""
 
-WITHOUT = 0.1
+WITHOUT = 0.03
 """A tree begins without trying other sides. After this share of about the time that trying those of the root
 takes, it begins anew with them: then fewer nodes have fewer units."""
 
@@ -56,10 +57,16 @@ FLAT = 0.1
 """Levers are split where all units together lose less than this share of what the bound is above what is
 needed, if costs are squares alone: of others, relaxations leave out a part."""
 
+SEARCHED, FALLS, MOST_FIRST = 1.0, 0.7, 5000
+"""With other sides tried, a node is searched from before it is split if its relaxation's bound is above
+what is needed by less than such a share, the second, of what it was where such a search failed on the way to
+it. The search gets so many times what its relaxations took, the first, and examines at most so many nodes,
+the last."""
+
 FEW, TRIED, MOST_TRIED = 24, 50, 2**40
-"""Before a lever, or a node with at most so many open units, is split, a search from it examines so many
-nodes; where nothing is left to split, four times as many each time, up to the last: it may end with what the
-exact judgement refuses."""
+"""The same before a lever, or a node with at most so many open units, is split. A search examines at least so
+many nodes; where nothing is left to split, four times as many each time, up to the last: it may end with what
+the exact judgement refuses."""
 
 
 class Node(NamedTuple):
@@ -76,6 +83,10 @@ class Node(NamedTuple):
         How far that relaxation's bound of the logit is above what is needed.
     tried
         How many nodes the last search from it was allowed; 0 without one.
+    given
+        What its relaxations took, in nodes of the search.
+    failed
+        The excess where a search last failed, here or on the way to it; inf without one.
     """
 
     known: Array
@@ -84,6 +95,8 @@ class Node(NamedTuple):
     found: Seen | None = None
     excess: float = math.inf
     tried: int = 0
+    given: float = 0.0
+    failed: float = math.inf
 
 
 class SignTree:
@@ -141,7 +154,7 @@ class SignTree:
 
     def _split(self, node: Node, bound: float) -> None:
         """Open a node's children, or search on from it where there is nothing to split."""
-        found, child = node.found, node._replace(seen=False, tried=0)
+        found, child = node.found, node._replace(seen=False, tried=0, given=0.0)
         if found is None:
             self._search(node, bound)
             return
@@ -149,8 +162,8 @@ class SignTree:
         lost = np.where(is_open, found.lost, 0.0)
         flat = lost.sum() < (FLAT * node.excess if self.squares else 0.0)
         i, cut, above = self._lever(node, found.point) if flat else (-1, 0.0, 0.0)
-        narrow = flat or is_open.sum() <= FEW
-        if (narrow and node.tried == 0) or not (i >= 0 or is_open.any()):
+        searches = flat or is_open.sum() <= FEW or (self.fixes and node.excess < FALLS * node.failed)
+        if (searches and node.tried == 0) or not (i >= 0 or is_open.any()):
             self._search(node, bound)
         elif i >= 0:
             for end, value in (("hi", cut), ("lo", above)):
@@ -177,16 +190,22 @@ class SignTree:
 
     def _examined(self, node: Node, bound: float) -> Generator[float, None, tuple[Node, float]]:
         """A node and its bound with what relaxations find; inf if it is closed."""
-        for _ in range(ROUNDS):
+        began, swept = self.given, not self.fixes
+        plain = PLAIN if not (node.known[2] > 0.0).any() else 0
+        for turn in range(ROUNDS):
             before, last = node.found, node.excess if node.seen else math.inf
             node, bound = self._bound(node, bound)
             yield bound
             # one that finds nothing leaves what the node had
-            if bound == math.inf or node.found is None or node.found is before or node.excess > GAIN * last:
+            if bound == math.inf or node.found is None or node.found is before:
                 break
-            if self.fixes:
-                node = node._replace(known=(yield from self._fixed(node, node.found, bound)))
-        return node, bound
+            stalls = node.excess > GAIN * last
+            if stalls and swept:
+                break
+            if self.fixes and (stalls or turn >= plain):
+                swept, known = True, (yield from self._fixed(node, node.found, bound))
+                node = node._replace(known=known)
+        return node._replace(given=self.given - began), bound
 
     def _bound(self, node: Node, bound: float) -> tuple[Node, float]:
         """A node with what one relaxation finds, and its bound; inf if it is closed."""
@@ -249,7 +268,8 @@ class SignTree:
     def _search(self, node: Node, bound: float) -> None:
         """Close a node by a search from it, or open it again."""
         state, cost = self.state, float(self.state.work.now.best_cost)
-        count = min(max(TRIED, 4 * node.tried), MOST_TRIED)
+        first = min(max(TRIED, SEARCHED * node.given), MOST_FIRST)
+        count = int(min(max(first, 4 * node.tried), MOST_TRIED))
         now = state.another(cost, state.problem._replace(box=node.box[None]))
         why = now.examine(0)
         slot = now.tree.heap[0]
@@ -264,7 +284,7 @@ class SignTree:
         # what it closed, it closed against the cost of its own best action, which need not pass
         proven = min(now.proven, now.target)
         if proven < state.target:
-            self._open(max(bound, proven), node._replace(tried=count))
+            self._open(max(bound, proven), node._replace(tried=count, failed=node.excess))
         now.close()
 
 
