@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,7 +222,7 @@ class Method:
         """What a symmetric matrix says of all products and of the budget; ``by``: :meth:`times` of it."""
         by = self.times(y) if by is None else by
         made = np.empty(len(self.left) + 1)
-        _between(by, self.used, self.left, self.right, made)
+        _of_products(by, self.used, self.left, self.right, made)
         made[-1] = self.paid @ np.diag(y)
         return made
 
@@ -293,8 +293,7 @@ class _System:
 
     def __init__(self, m: Method) -> None:
         p, y, paid, count = m.p, m.primal, m.paid, len(m.left)
-        back = np.linalg.inv(m.dual)
-        self.m, self.w = m, 0.5 * (back + back.T)
+        self.m, self.w = m, _symmetric(np.linalg.inv(m.dual))
         w, y0, w0 = self.w, y[0], self.w[0]
         by, bw = m.times(y), m.times(w)
         h, self.sides = np.zeros((count + 2, count + 2)), np.empty((count + 2, m.n))
@@ -321,10 +320,11 @@ class _System:
         self.inner = mixed @ inner
         h -= self.sides @ (spread @ mixed) @ self.sides.T
         self.factor = cholesky(h)
-        self.off = np.zeros_like(y) if m.certain else m.made() - m.dual
-        off = self.off if m.certain else y @ self.off @ w
-        self.off_part = 0.5 * (off + off.T)
-        self.of_off = np.zeros(count + 1) if m.certain else m.of(self.off_part)
+        self.off, self.off_part, self.of_off = np.zeros_like(y), np.zeros_like(y), np.zeros(count + 1)
+        if not m.certain:
+            self.off = m.made() - m.dual
+            self.off_part = _symmetric(y @ self.off @ w)
+            self.of_off = m.of(self.off_part)
 
     def parts(self, joined: Array) -> list[Array]:
         """The parts of :meth:`Method._joined`."""
@@ -344,13 +344,12 @@ class _System:
         of a step ``before``."""
         m, p, y, w = self.m, self.m.p, self.m.primal, self.w
         wanted, second, rows, count = mean / m._bounded(), np.zeros_like(y), p.forms[: p.rows], len(m.left)
+        of_base = mean * self.of_w - self.of_off
         if before is not None:
             wanted -= m._moved(before) * before.slacks / m._bounded()
-            second = before.primal @ before.dual @ w
-            second = -0.5 * (second + second.T)
-        base, of_base = mean * w - self.off_part + second, mean * self.of_w - self.of_off
-        if before is not None:
+            second = -_symmetric(before.primal @ before.dual @ w)
             of_base = of_base + m.of(second)
+        base = mean * w - self.off_part + second
         of_rows, products, (of_budget,), caps = self.parts(wanted)
         right = -np.append(of_base, -base[0, 0])
         right[m.kinks] += p.weights / (16.0 * m.theta[m.kinks] ** 2)
@@ -364,8 +363,7 @@ class _System:
         e = self._of_rows(of_rows - rows @ (right @ self.sides))
         theta, lam, tau = right[:count], float(right[count]), float(right[count + 1])
         dual = m._dual(theta, lam, e, tau, np.zeros(m.n)) + self.off
-        change = y @ dual @ w
-        primal = mean * w - y - 0.5 * (change + change.T) + second
+        primal = mean * w - y - _symmetric(y @ dual @ w) + second
         slacks = wanted - m.slacks - self.ratio * m._joined(theta, lam, e, 0.0)
         return _Step(theta, lam, tau, e, dual, primal, slacks)
 
@@ -377,7 +375,7 @@ def ready() -> None:
     _substitute(one, np.zeros(1))
     _sides(one, one, none, none, np.zeros(1), np.zeros((3, 1)), np.zeros((3, 3)))
     _weigh(one, none, none, np.zeros(1), np.zeros((1, 1)))
-    _between(one, one, none, none, np.zeros(2))
+    _of_products(one, one, none, none, np.zeros(2))
 
 
 @entry
@@ -392,7 +390,7 @@ def _weigh(forms, left, right, theta, made):
 
 
 @entry
-def _between(by, forms, left, right, made):
+def _of_products(by, forms, left, right, made):
     """What a matrix says of products left, right (K,) of forms (u, n), into made (K + 1,); by (u, n) is forms
     times the matrix."""
     for k in range(len(left)):
@@ -444,6 +442,11 @@ def _substitute(factor, x):
             x[j] -= x[i] * row[j]
 
 
+def _symmetric(m: NDArray[np.floating[Any]]) -> Array:
+    """The symmetric part of a matrix."""
+    return np.asarray(0.5 * (m + m.T), dtype=np.float64)
+
+
 def _length(at: Array, step: Array, limit: float) -> float:
     """How much of a step of a positive definite matrix is taken, if 1 / ``limit`` is the most for others."""
     length = min(1.0, INSIDE / limit) if limit > 0.0 else 1.0
@@ -458,6 +461,7 @@ def cholesky(m: Array) -> Array | None:
     """The factor of Cholesky, of the lower triangle; None where m is not positive definite."""
     try:
         factor = np.asarray(np.linalg.cholesky(m), dtype=np.float64)
+        # what is no number stays so in all later places
         return factor if np.isfinite(np.diag(factor)).all() else None
     except np.linalg.LinAlgError:
         return None

@@ -201,11 +201,11 @@ class Relaxation:
         ]
         chords = self._chords(own, *known[:2, *self.units.T])
         every = _joined([own, over, *rows, *sides, chords, self.falls])
-        number, lever = self._number(*self.units.T), p.biases.size + np.arange(d)
-        no_name = np.full(len(self.falling), -1)
-        chord = 2 * (p.biases.size + d) + number
-        own_names = [2 * number, 2 * number + 1, *names, 2 * lever, 2 * lever + 1, chord]
-        self.names = np.concatenate([*own_names, no_name])
+        unit, lever = self._number(*self.units.T), p.biases.size + np.arange(d)
+        chord, no_name = 2 * (p.biases.size + d) + unit, np.full(len(self.falling), -1)
+        self.names = np.concatenate(
+            [2 * unit, 2 * unit + 1, *names, 2 * lever, 2 * lever + 1, chord, no_name]
+        )
         self.rows = len(every.const)
         self.alphas = slice(self.rows - len(self.falling), self.rows)
         self._products(every, self._steps(box, one, point), pairs)

@@ -241,6 +241,7 @@ def test_a_tree_with_nothing_to_split_ends_in_time(monkeypatch: pytest.MonkeyPat
     instance = large(0, 32, 2, 16)
     instance = replace(instance, cost=Cost.pure("l2-squared", dict.fromkeys(instance.factual, 1.0)))
     monkeypatch.setattr(Relaxation, "guess", lambda *given: None)
+    node(lower(instance), np.random.default_rng(0), 1.0)  # what this compiles takes seconds
     state = propose.Run(instance)
     calls, whole = [0], sign_tree.SignTree._search
 
