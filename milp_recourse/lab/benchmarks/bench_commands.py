@@ -196,7 +196,7 @@ def trees(
     folder: Results = Path("bench-trees"),
     data: Data = None,
     sets: Annotated[
-        str, typer.Option(help="Data sets, comma-separated; NAME:unit scales columns to [0, 1].")
+        str, typer.Option(help="Data sets or files, comma-separated; NAME:unit scales to [0, 1].")
     ] = "credit,cancer",
     models: Annotated[
         str, typer.Option(help="Kind-trees x depth, or kind-trees, comma-separated.")
@@ -227,7 +227,7 @@ def real(
     folder: Results = Path("bench-real"),
     data: Data = None,
     sets: Annotated[
-        str, typer.Option(help="Data sets, comma-separated; gmsc:graph and loan:graph have causes.")
+        str, typer.Option(help="Data sets or files, comma-separated; gmsc:graph has causes.")
     ] = "credit,cancer",
     networks: Annotated[
         str, typer.Option(help="Units of the hidden layers, comma-separated.")

@@ -16,15 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from milp_recourse.errors import BadInput
 from milp_recourse.lab.recipe.credit import EDUCATION, EMPLOYMENT, NAMES, sample_profiles
 from milp_recourse.lab.recipe.gmsc_data import COLUMNS, PARENTS
 from milp_recourse.lab.recipe.loan_rows import sample_loan
-from milp_recourse.lab.recipe.real import SETS, Table, numeric, read_set
+from milp_recourse.lab.recipe.real import SETS, Column, Table, file_in, numeric, read_set, table_of
 from milp_recourse.problem.expression import Constant, Expression, Variable
-from milp_recourse.problem.features import Feature
+from milp_recourse.problem.features import Feature, Kind
 from milp_recourse.problem.forest import TreeEnsemble
 from milp_recourse.problem.instance import Acceptance, Instance
 from milp_recourse.problem.loan import FEATURES as LOAN_COLUMNS
@@ -47,6 +48,10 @@ UNIT = ":unit"
 
 OTHERS = ("credit", "cancer", "loan", "whole")
 """Data sets that need no file: three that this package samples, and a table of scikit-learn."""
+
+OWN = ".csv"
+"""Ending of the name of one's own table, a file in the folder of ``--data`` that begins with a line of names.
+Its last column is 1 where a row has the outcome that people want, else 0; text becomes labels."""
 
 GRAPH = ":graph"
 """Ending of a data set's name for columns that cause each other."""
@@ -97,7 +102,7 @@ class Fitted:
 
 
 def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
-    """A published table of :data:`~milp_recourse.lab.recipe.real.SETS`, or one of :data:`OTHERS`.
+    """A published table of :data:`~milp_recourse.lab.recipe.real.SETS`, one of :data:`OTHERS`, or an own one.
 
     ``cancer`` is the Wisconsin diagnostic table (Street, Wolberg and Mangasarian 1993,
     https://doi.org/10.1117/12.148698): 30 correlated measurements. ``whole`` has 23 correlated columns of
@@ -138,11 +143,31 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
         return Table(name, columns, drawn.rows, drawn.labels)
     if name.startswith("whole"):
         return _whole(rng, name)
+    if name.endswith(OWN):
+        return _own(name, file_in(data, name), seed)
     if name not in SETS:
-        names = ", ".join([*SETS, *OTHERS])
+        names = ", ".join([*SETS, *OTHERS, f"FILE{OWN}"])
         raise BadInput("--sets", name, f"{names}; each also with {UNIT} behind it")
     table = read_set(name, data, seed, "--sets")
     return replace(table, features=tuple(replace(f, actionable=True, monotone=None) for f in table.features))
+
+
+def _own(name: str, path: Path, seed: int) -> Table:
+    """A table of one's own; rows with missing values are left out."""
+    frame = pd.read_csv(path).dropna()
+    *inputs, last = frame.columns
+    if not inputs or set(frame[last].tolist()) != {0, 1}:
+        found = ", ".join(map(str, frame[last].unique()[:5].tolist()))
+        allowed = "inputs, and as last column 1 for the outcome that people want and 0 for the other"
+        raise BadInput(f"column {last}", found, allowed, str(path))
+    columns = {column: Column(_kind(frame[column]), True) for column in inputs}
+    return table_of(name, frame, frame[last], columns, seed)
+
+
+def _kind(column: pd.Series) -> Kind:
+    if not pd.api.types.is_numeric_dtype(column):
+        return "categorical"
+    return "integer" if (column % 1 == 0).all() else "continuous"
 
 
 def _whole(rng: np.random.Generator, name: str, rows: int = 10000) -> Table:

@@ -208,22 +208,34 @@ def read_set(name: str, data: Path | None, seed: int, option: str) -> Table:
         The set is unknown, or its file is not in the folder.
     """
     chosen = SETS[known(option, name, SETS)]
-    if data is None or not (data / chosen.file).is_file():
-        raise BadInput("--data", f"{data}, without {chosen.file}", f"a folder that holds {chosen.file}")
-    frame, wanted = chosen.read(data / chosen.file)
+    frame, wanted = chosen.read(file_in(data, chosen.file))
+    return table_of(name, frame, wanted, chosen.columns, seed)
+
+
+def file_in(data: Path | None, name: str) -> Path:
+    """A file in the folder with the owners' files; BadInput where there is none."""
+    if data is None or not (data / name).is_file():
+        raise BadInput("--data", f"{data}, without {name}", f"a folder that holds {name}")
+    return data / name
+
+
+def table_of(
+    name: str, frame: pd.DataFrame, wanted: pd.Series, columns: Mapping[str, Column], seed: int
+) -> Table:
+    """Rows in random order; ``wanted`` says which have the outcome that people want."""
     order = np.random.default_rng(seed).permutation(len(frame))
-    features, columns = [], []
-    for column, how in chosen.columns.items():
-        values = frame[column].to_numpy()[order]
+    features, values = [], []
+    for column, how in columns.items():
+        read = frame[column].to_numpy()[order]
         if how.kind == "categorical":
-            labels, values = np.unique(values.astype(str), return_inverse=True)
+            labels, read = np.unique(read.astype(str), return_inverse=True)
             names = tuple(labels.tolist())
             features.append(Feature(column, how.kind, how.actionable, categories=names, encoding="one-hot"))
         else:
-            feature = numeric(column, how.kind, values.astype(np.float64), how.actionable)
+            feature = numeric(column, how.kind, read.astype(np.float64), how.actionable)
             features.append(replace(feature, monotone=how.monotone))
-        columns.append(values.astype(np.float64))
-    return Table(name, tuple(features), np.column_stack(columns), wanted.to_numpy(dtype=np.int64)[order])
+        values.append(read.astype(np.float64))
+    return Table(name, tuple(features), np.column_stack(values), wanted.to_numpy(dtype=np.int64)[order])
 
 
 def numeric(name: str, kind: Kind, values: NDArray[np.float64], actionable: bool = True) -> Feature:

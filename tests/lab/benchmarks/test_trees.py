@@ -203,6 +203,26 @@ def test_unknown_names_are_bad_input(changed: dict[str, Any], field: str, tmp_pa
         bench.run(plan(data=tmp_path, **changed), tmp_path)
 
 
+def test_a_table_of_ones_own_is_read(tmp_path: Path) -> None:
+    """Kinds are those of the values, all columns are levers, and rows with gaps are left out."""
+    lines = ["age,share,job,paid", "30,0.5,a,1", "40,0.25,b,0", ",0.1,a,1", "50,0.75,c,1"]
+    (tmp_path / "mine.csv").write_text("\n".join(lines), encoding="utf-8")
+    table = read_table("mine.csv", tmp_path)
+    kinds = [(f.name, f.kind, f.actionable) for f in table.features]
+    assert kinds == [("age", "integer", True), ("share", "continuous", True), ("job", "categorical", True)]
+    rows = sorted(np.column_stack([table.values, table.labels]).tolist())
+    assert rows == [[30.0, 0.5, 0.0, 1.0], [40.0, 0.25, 1.0, 0.0], [50.0, 0.75, 2.0, 1.0]]
+    assert read_table("mine.csv:unit", tmp_path).features[0].bounds == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", "a,b\n1,1\n2,1\n", "paid\n1\n0\n", "a,b\n1,yes\n2,no\n"])
+def test_a_table_without_an_outcome_is_refused(text: str, tmp_path: Path) -> None:
+    """The line names the file and the column."""
+    (tmp_path / "mine.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput, match=r"mine\.csv: column \w+: got .*outcome that people want"):
+        read_table("mine.csv", tmp_path)
+
+
 def test_a_model_without_a_depth_has_the_librarys_own() -> None:
     """A forest grows to the end, so its leaves are pure."""
     forest = fit_trees(read_table("credit", None, 0), *bench.parsed("forest-3"), 0)
