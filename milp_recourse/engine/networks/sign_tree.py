@@ -19,8 +19,9 @@ from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.moments import Solution
 from milp_recourse.engine.networks.numerics import BELOW, COARSE
 from milp_recourse.engine.networks.problem_arrays import alone
-from milp_recourse.engine.networks.propose import Run
+from milp_recourse.engine.networks.propose import BEHIND, Run
 from milp_recourse.engine.networks.semidefinite import NONE, Relaxation, Seen, around
+from milp_recourse.problem.result import gap_tolerance
 
 Array = NDArray[np.float64]
 Box = NDArray[np.void]
@@ -31,6 +32,10 @@ SHARE, MOST = 0.5, 16.0
 WORTH, EACH = 50.0, 2e-4
 """How many nodes of the search take the time of one relaxation: the first, and the second times the square of
 its variables and products."""
+
+PART, EARLY = 0.25, 0.1
+"""Where the root's bound is below :data:`~.propose.BEHIND` times the budget, the tree is first closed within
+so much of it, the first; and the root is not relaxed on where its bound is below so much, the second."""
 
 DECIDED, CLOSES = 0.2, 1.0
 """When a relaxation is accurate enough (:meth:`~.semidefinite.Relaxation.guess`): for a node's bound, and to
@@ -106,6 +111,8 @@ class SignTree:
     ----------
     low
         The bound that is proven.
+    part
+        What the tree is closed within, if that is less than the target.
     open
         The open nodes: bound, number and node.
     """
@@ -116,7 +123,7 @@ class SignTree:
         self.state, self.low, self.given, self.number = state, 0.0, 0.0, 0
         self.open: list[tuple[float, int, Node]] = []
         self._open(0.0, Node(known, state.problem.box[0]))
-        self.one_takes, self.fixes, self.pause = 0.0, False, math.inf
+        self.one_takes, self.fixes, self.pause, self.part = 0.0, False, math.inf, math.inf
         self.squares = not state.problem.lever["linear"].any()
         self._work = self._go_on()
 
@@ -125,13 +132,28 @@ class SignTree:
         state, least = self.state, self.state.due(self.low, SHARE, MOST)
         while self.given < least and self.low < state.target and not state.clock.over:
             bound = next(self._work, math.inf)
-            self.low = max(self.low, min(bound, self.open[0][0] if self.open else math.inf, state.target))
+            self.low = max(self.low, min(bound, self.open[0][0] if self.open else math.inf, self.budget))
+
+    @property
+    def budget(self) -> float:
+        """What nodes are closed within."""
+        return min(self.part, self.state.target)
 
     def _go_on(self) -> Iterator[float]:
-        """Examine or split the nodes one by one; yields the bound of the one at hand, after each relaxation,
-        and inf where all are open again or closed."""
+        """Close the tree within larger and larger parts of the budget; yields as :meth:`_within`."""
         root = self.open[0][2]
-        while self.open:
+        while True:
+            yield from self._within(root)
+            yield math.inf  # what is proven of this part is known before the next one
+            self.part = max(self.low / BEHIND, PART * self.budget)
+            self.open, self.fixes, self.pause = [], False, math.inf
+            self._open(self.low, root)
+
+    def _within(self, root: Node) -> Iterator[float]:
+        """Examine or split the nodes one by one, until all are closed, or others have proven the part, or the
+        root's bound is behind; yields the bound of the one at hand, after each relaxation, and inf where all
+        are open again or closed."""
+        while self.open and self.low < self.budget:
             if not self.fixes and self.given > self.pause:
                 self.fixes, self.open = True, []
                 self._open(self.low, root)
@@ -144,6 +166,8 @@ class SignTree:
             node, bound = yield from self._examined(node, bound)
             if bound < math.inf:
                 self._open(bound, node)
+            if first and max(bound, self.low) < BEHIND * self.budget:
+                return
             if first and node.found is not None and not self.fixes:
                 likely = int((np.abs(node.found.away) > LIKELY).sum())
                 self.pause = WITHOUT * self.one_takes * likely
@@ -199,6 +223,8 @@ class SignTree:
             # one that finds nothing leaves what the node had
             if bound == math.inf or node.found is None or node.found is before:
                 break
+            if turn == plain and bound < EARLY * self.budget:
+                break
             stalls = node.excess > GAIN * last
             if stalls and swept:
                 break
@@ -219,7 +245,7 @@ class SignTree:
                 break
         if top < need:
             return node, math.inf
-        bound, budget = max(bound, least), self.state.target
+        bound, budget = max(bound, least), self.budget
         if found is None or top == math.inf:
             return node._replace(seen=True), bound
         if rate > 0.0:
@@ -245,15 +271,15 @@ class SignTree:
     def _relaxation(self, node: Node) -> tuple[Relaxation, Node, float] | None:
         """A node's relaxation, the node with what lines say of units and levers, and its bound by lines; None
         if these close it."""
-        state, p = self.state, self.state.problem._replace(box=node.box[None])
+        p = self.state.problem._replace(box=node.box[None])
         with search.SPARE.lent(p) as (work, _):
-            least = float(search.bound_box(alone(p), work, node.known, state.target, 1))
+            least = float(search.bound_box(alone(p), work, node.known, self.budget, 1))
             if least == math.inf:
                 return None
             known = np.stack([work.unit.low, work.unit.high, node.known[2]])
             node, room = node._replace(known=known, box=work.box.copy()), float(work.now.room)
         pairs, point = (NONE, None) if node.found is None else (node.found.pairs, node.found.point)
-        return Relaxation(p, node.box, known, state.target, room, pairs, point), node, least
+        return Relaxation(p, node.box, known, self.budget, room, pairs, point), node, least
 
     def _guess(
         self, relaxation: Relaxation, decided: float, before: Seen | None
@@ -268,6 +294,8 @@ class SignTree:
     def _search(self, node: Node, bound: float) -> None:
         """Close a node by a search from it, or open it again."""
         state, cost = self.state, float(self.state.work.now.best_cost)
+        if self.part < state.target:  # a search's target is below the cost that it begins with
+            cost = min(cost, self.part + gap_tolerance(self.part, float(state.work.now.allowance)))
         first = min(max(TRIED, SEARCHED * node.given), MOST_FIRST)
         count = int(min(max(first, 4 * node.tried), MOST_TRIED))
         now = state.another(cost, state.problem._replace(box=node.box[None]))
@@ -283,7 +311,7 @@ class SignTree:
         state.learn(now, cost)
         # what it closed, it closed against the cost of its own best action, which need not pass
         proven = min(now.proven, now.target)
-        if proven < state.target:
+        if proven < self.budget:
             self._open(max(bound, proven), node._replace(tried=count, failed=node.excess))
         now.close()
 

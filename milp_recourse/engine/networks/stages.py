@@ -21,14 +21,19 @@ NEARLY, PATIENCE = 8.0, 2.0
 """Where the search is thought to take at most so many times the nodes of the last stage, no stage goes on
 until it has had so many times what it is thought to take: a stage for the rest would be the same search."""
 
+TELL = 4000
+"""A tree over signs begins after stages have had so many nodes, and not while the search goes on alone."""
+
 NO_MORE = 2**62
 """Nodes that no search examines."""
 
 
 class Beside(Protocol):
-    """Searches beside one; what they have proven is the attribute ``low``."""
+    """Searches beside one."""
 
-    low: float
+    @property
+    def low(self) -> float:
+        """The bound that is proven."""
 
     def go_on(self) -> None:
         """Examine the share of nodes that is theirs, less what they have had."""
@@ -36,7 +41,7 @@ class Beside(Protocol):
 
 def beside(state: Run) -> Beside:
     """Those that a search gets."""
-    return SignTree(state) if semidefinite.covers(state.problem) else Stages(state)
+    return Both(state) if semidefinite.covers(state.problem) else Stages(state)
 
 
 class Stages:
@@ -96,3 +101,26 @@ class Stages:
         least, most = (share * (target - low) for share in STEPS)
         self.budget = max(low + min(max(self.step, least), most, low), FIRST_STAGE * target)
         return self.state.another(self.budget)
+
+
+class Both:
+    """Stages, which tell whether the search itself is about to end, and a tree over signs where it is not.
+    Once the tree has proven more than the stages have, it goes on alone."""
+
+    def __init__(self, state: Run) -> None:
+        self.state, self.stages, self.tree = state, Stages(state), SignTree(state)
+
+    @property
+    def low(self) -> float:
+        """The bound that is proven."""
+        return max(self.stages.low, self.tree.low)
+
+    def go_on(self) -> None:
+        """Examine the share of nodes that is theirs, less what they have had."""
+        stages, tree = self.stages, self.tree
+        if tree.low <= stages.low:
+            stages.go_on()
+        waits = int(self.state.tree.now.examined) < stages.wait or stages.given < TELL
+        if not waits and stages.low < self.state.target:
+            tree.low = self.low
+            tree.go_on()

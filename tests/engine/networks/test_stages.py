@@ -24,6 +24,7 @@ def searched(
     monkeypatch.setattr(search_on, "STAGES_FROM", begin)
     monkeypatch.setattr(stages, "SHARE", share)
     monkeypatch.setattr(sign_tree, "SHARE", share)
+    monkeypatch.setattr(stages, "TELL", 0)
     monkeypatch.setattr(stages, "PATIENCE", 0.0)  # on small problems the search would always go on alone
     state = propose.Run(instance)
     return state, *search_on.search_on(state)
@@ -46,6 +47,29 @@ def test_stages_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
             gap = instance.gap_tolerance(least)
             assert bound >= state.best.cost - gap and abs(state.target - target) <= gap
     assert by_stages > 2
+
+
+def test_trees_within_parts_of_the_budget_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree without stages, that begins with a quarter of the budget unless its root proves nearly all."""
+    monkeypatch.setattr(sign_tree, "BEHIND", 0.9)
+    monkeypatch.setattr(stages.Stages, "go_on", lambda self: None)
+    made: list[sign_tree.SignTree] = []
+
+    class Kept(sign_tree.SignTree):
+        def __init__(self, state: propose.Run) -> None:
+            super().__init__(state)
+            made.append(self)
+
+    monkeypatch.setattr(stages, "SignTree", Kept)
+    by_trees = 0
+    for seed in range(8):
+        instance = amounts(seed, "l2-squared")
+        without, alone, _ = searched(instance, monkeypatch, math.inf, 1.0)
+        state, bound, message = searched(instance, monkeypatch, 0.0, 100.0)
+        gap, least = instance.gap_tolerance(without.best.cost), without.best.cost
+        assert message is None and alone <= state.best.cost and state.best.cost - gap <= bound <= least
+        by_trees += made[-1].part < math.inf and made[-1].low >= state.target > state.bound
+    assert by_trees > 1
 
 
 def test_the_bound_moves_far_from_acceptance(monkeypatch: pytest.MonkeyPatch) -> None:
