@@ -33,9 +33,10 @@ WORTH, EACH = 50.0, 2e-4
 """How many nodes of the search take the time of one relaxation: the first, and the second times the square of
 its variables and products."""
 
-PART, EARLY = 0.25, 0.1
-"""Where the root's bound is below :data:`~.propose.BEHIND` times the budget, the tree is first closed within
-so much of it, the first; and the root is not relaxed on where its bound is below so much, the second."""
+PART, EARLY, LEAST = 0.25, 0.1, 1e-3
+"""Where what is proven once the root is relaxed is below :data:`~.propose.BEHIND` times the budget, the tree
+is first closed within so much of it, the first, unless that budget is below a share of the target, the last;
+and the root is not relaxed on where its bound is below so much, the second."""
 
 DECIDED, CLOSES = 0.2, 1.0
 """When a relaxation is accurate enough (:meth:`~.semidefinite.Relaxation.guess`): for a node's bound, and to
@@ -110,7 +111,7 @@ class SignTree:
     Attributes
     ----------
     low
-        The bound that is proven.
+        The bound that is proven; others may raise it.
     part
         What the tree is closed within, if that is less than the target.
     open
@@ -139,8 +140,14 @@ class SignTree:
         """What nodes are closed within."""
         return min(self.part, self.state.target)
 
+    def _behind(self, bound: float) -> bool:
+        """Whether a root with this bound is left for one within a smaller part."""
+        budget = self.budget
+        return budget > LEAST * self.state.target and max(bound, self.low) / BEHIND < BELOW * budget
+
     def _go_on(self) -> Iterator[float]:
-        """Close the tree within larger and larger parts of the budget; yields as :meth:`_within`."""
+        """Close the tree within the budget; where the root proves little, within a part, then larger ones.
+        Yields as :meth:`_within`."""
         root = self.open[0][2]
         while True:
             yield from self._within(root)
@@ -166,7 +173,7 @@ class SignTree:
             node, bound = yield from self._examined(node, bound)
             if bound < math.inf:
                 self._open(bound, node)
-            if first and max(bound, self.low) < BEHIND * self.budget:
+            if first and self._behind(bound):
                 return
             if first and node.found is not None and not self.fixes:
                 likely = int((np.abs(node.found.away) > LIKELY).sum())
@@ -223,7 +230,7 @@ class SignTree:
             # one that finds nothing leaves what the node had
             if bound == math.inf or node.found is None or node.found is before:
                 break
-            if turn == plain and bound < EARLY * self.budget:
+            if turn == plain and bound < EARLY * self.budget and self._behind(bound):
                 break
             stalls = node.excess > GAIN * last
             if stalls and swept:
@@ -295,7 +302,8 @@ class SignTree:
         """Close a node by a search from it, or open it again."""
         state, cost = self.state, float(self.state.work.now.best_cost)
         if self.part < state.target:  # a search's target is below the cost that it begins with
-            cost = min(cost, self.part + gap_tolerance(self.part, float(state.work.now.allowance)))
+            gap = gap_tolerance(self.part, float(state.work.now.allowance))
+            cost = min(cost, self.part + max(0.0, gap))
         first = min(max(TRIED, SEARCHED * node.given), MOST_FIRST)
         count = int(min(max(first, 4 * node.tried), MOST_TRIED))
         now = state.another(cost, state.problem._replace(box=node.box[None]))

@@ -227,7 +227,7 @@ def real(
     folder: Results = Path("bench-real"),
     data: Data = None,
     sets: Annotated[
-        str, typer.Option(help="Data sets or files, comma-separated; gmsc:graph has causes.")
+        str, typer.Option(help="Data sets or files, comma-separated; gmsc:graph, loan:graph have causes.")
     ] = "credit,cancer",
     networks: Annotated[
         str, typer.Option(help="Units of the hidden layers, comma-separated.")

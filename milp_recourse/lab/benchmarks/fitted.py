@@ -11,6 +11,7 @@ De Toni et al. (2023), https://openreview.net/forum?id=8sg9RbHjMM (PEAR: preproc
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,8 @@ OTHERS = ("credit", "cancer", "loan", "whole")
 
 OWN = ".csv"
 """Ending of the name of one's own table, a file in the folder of ``--data`` that begins with a line of names.
-Its last column is 1 where a row has the outcome that people want, else 0; text becomes labels."""
+Its last column is 1 where a row has the outcome that people want, else 0; text becomes labels, and rows with
+missing values are left out."""
 
 GRAPH = ":graph"
 """Ending of a data set's name for columns that cause each other."""
@@ -102,7 +104,7 @@ class Fitted:
 
 
 def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
-    """A published table of :data:`~milp_recourse.lab.recipe.real.SETS`, one of :data:`OTHERS`, or an own one.
+    """A table of :data:`~milp_recourse.lab.recipe.real.SETS`, one of :data:`OTHERS`, or a file (:data:`OWN`).
 
     ``cancer`` is the Wisconsin diagnostic table (Street, Wolberg and Mangasarian 1993,
     https://doi.org/10.1117/12.148698): 30 correlated measurements. ``whole`` has 23 correlated columns of
@@ -112,10 +114,12 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
     Raises
     ------
     BadInput
-        The name is unknown, or the table's file is not in the folder.
+        The name is unknown, the table's file is not in the folder, or it is not as :data:`OWN` says.
     """
     if name.endswith(UNIT):
         return _in_units(read_table(name.removesuffix(UNIT), data, seed))
+    if name.endswith(OWN):
+        return _own(name, file_in(data, name), seed)
     rng = np.random.default_rng(seed)
     if name == "cancer":
         from sklearn.datasets import load_breast_cancer
@@ -143,8 +147,6 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
         return Table(name, columns, drawn.rows, drawn.labels)
     if name.startswith("whole"):
         return _whole(rng, name)
-    if name.endswith(OWN):
-        return _own(name, file_in(data, name), seed)
     if name not in SETS:
         names = ", ".join([*SETS, *OTHERS, f"FILE{OWN}"])
         raise BadInput("--sets", name, f"{names}; each also with {UNIT} behind it")
@@ -153,14 +155,28 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
 
 
 def _own(name: str, path: Path, seed: int) -> Table:
-    """A table of one's own; rows with missing values are left out."""
-    frame = pd.read_csv(path).dropna()
+    """See :data:`OWN`."""
+    file = str(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows with more values than names
+            frame = pd.read_csv(path, low_memory=False, index_col=False)
+    except (ValueError, pd.errors.ParserWarning) as error:
+        raise BadInput(
+            "table", str(error), "a CSV file in UTF-8, with a line of as many names as values", file
+        ) from None
+    frame = frame.dropna().infer_objects()
     *inputs, last = frame.columns
-    if not inputs or set(frame[last].tolist()) != {0, 1}:
+    if frame.empty or not inputs:
+        raise BadInput("rows", "none without a missing value", "rows of inputs and an outcome", file)
+    if set(frame[last].tolist()) != {0, 1}:
         found = ", ".join(map(str, frame[last].unique()[:5].tolist()))
-        allowed = "inputs, and as last column 1 for the outcome that people want and 0 for the other"
-        raise BadInput(f"column {last}", found, allowed, str(path))
+        allowed = "as last column 1 for the outcome that people want and 0 for the other"
+        raise BadInput(f"column {last}", found, allowed, file)
     columns = {column: Column(_kind(frame[column]), True) for column in inputs}
+    for column, how in columns.items():
+        if how.kind != "categorical" and not np.isfinite(frame[column].to_numpy(dtype=np.float64)).all():
+            raise BadInput(f"column {column}", "infinity", "finite numbers", file)
     return table_of(name, frame, frame[last], columns, seed)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from milp_recourse.engine.networks import propose, search, search_on, sign_tree
+from milp_recourse.engine.networks import propose, search, search_on, sign_tree, stages
 from milp_recourse.engine.networks.problem_arrays import Problems, alone, lower, why_not
 from milp_recourse.engine.networks.semidefinite import NONE, Multipliers, Relaxation, covers
 from milp_recourse.problem.cost import Cost
@@ -157,19 +157,29 @@ def test_numbers_far_out_prove_nothing_and_raise_nothing() -> None:
 
 
 def test_the_tree_alone_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With nearly all nodes the tree's, the answers are those of the search's own nodes."""
+    """With nearly all nodes the tree's, the answers are those of the search's own nodes; also within parts of
+    the budget, which it begins with unless its root proves half, or nearly all, of it."""
     closed, fixed, whole = 0, [0], sign_tree.SignTree._fixed
+    parts, within = [0], sign_tree.SignTree._within
 
     def counted(*given: Any) -> Any:
         fixed[0] += 1
         return whole(*given)
 
+    def in_part(self: sign_tree.SignTree, root: sign_tree.Node) -> Any:
+        parts[0] += self.part < self.state.target
+        return within(self, root)
+
     monkeypatch.setattr(sign_tree.SignTree, "_fixed", counted)
-    for _, instance, _ in drawn(range(2000, 2045)):
+    monkeypatch.setattr(sign_tree.SignTree, "_within", in_part)
+    for seed, instance, _ in drawn(range(2000, 2045)):
         alone_, bound_alone, _ = searched(instance)
         with monkeypatch.context() as changed_:
             changed_.setattr(search_on, "first_slice", lambda p, few: (4, -1))
             changed_.setattr(search_on, "STAGES_FROM", 0.0)
+            changed_.setattr(stages, "TELL", 0)
+            changed_.setattr(stages.Stages, "go_on", lambda self: None)
+            changed_.setattr(sign_tree, "BEHIND", 0.9 if seed % 2 else 0.5)
             changed_.setattr(sign_tree, "SHARE", 1e9)
             changed_.setattr(sign_tree, "MOST", 1e9)
             state, bound, message = searched(instance)
@@ -179,7 +189,7 @@ def test_the_tree_alone_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
             assert bound <= theirs and bound_alone <= mine
             assert bound >= mine - instance.gap_tolerance(mine)
             closed += state.bound < state.target
-    assert closed > 5 and fixed[0] > 5, (closed, fixed)
+    assert closed > 5 and fixed[0] > 5 and parts[0] > 5, (closed, fixed, parts)
 
 
 def searched(instance: Instance) -> tuple[propose.Run, float, str | None]:

@@ -49,29 +49,6 @@ def test_stages_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert by_stages > 2
 
 
-def test_trees_within_parts_of_the_budget_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tree without stages, that begins with a quarter of the budget unless its root proves nearly all."""
-    monkeypatch.setattr(sign_tree, "BEHIND", 0.9)
-    monkeypatch.setattr(stages.Stages, "go_on", lambda self: None)
-    made: list[sign_tree.SignTree] = []
-
-    class Kept(sign_tree.SignTree):
-        def __init__(self, state: propose.Run) -> None:
-            super().__init__(state)
-            made.append(self)
-
-    monkeypatch.setattr(stages, "SignTree", Kept)
-    by_trees = 0
-    for seed in range(8):
-        instance = amounts(seed, "l2-squared")
-        without, alone, _ = searched(instance, monkeypatch, math.inf, 1.0)
-        state, bound, message = searched(instance, monkeypatch, 0.0, 100.0)
-        gap, least = instance.gap_tolerance(without.best.cost), without.best.cost
-        assert message is None and alone <= state.best.cost and state.best.cost - gap <= bound <= least
-        by_trees += made[-1].part < math.inf and made[-1].low >= state.target > state.bound
-    assert by_trees > 1
-
-
 def test_the_bound_moves_far_from_acceptance(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search's own bound stays near 0 with many levers; a stage has its budget for it."""
     instance = large(0, 64, 2, 16)

@@ -215,12 +215,26 @@ def test_a_table_of_ones_own_is_read(tmp_path: Path) -> None:
     assert read_table("mine.csv:unit", tmp_path).features[0].bounds == (0.0, 1.0)
 
 
-@pytest.mark.parametrize("text", ["a,b\n1,2\n", "a,b\n1,1\n2,1\n", "paid\n1\n0\n", "a,b\n1,yes\n2,no\n"])
-def test_a_table_without_an_outcome_is_refused(text: str, tmp_path: Path) -> None:
-    """The line names the file and the column."""
-    (tmp_path / "mine.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(BadInput, match=r"mine\.csv: column \w+: got .*outcome that people want"):
-        read_table("mine.csv", tmp_path)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,2\n", "column b: got 2; .*outcome that people want"),
+        ("a,b\n1,1\n2,1\n", "column b: got 1; .*outcome that people want"),
+        ("a,b\n1,yes\n2,no\n", "column b: got yes, no; .*outcome that people want"),
+        ("paid\n1\n0\n", "rows: got"),
+        ("a,b\n", "rows: got"),
+        ("a,b,\n1,1,\n2,0,\n", "rows: got none without a missing value"),
+        ("a,b\n7,2,1\n9,4,0\n", "table: got Length of header"),
+        ("a,b\n1,1\n2,0,3\n", "table: got .*line 3"),
+        ("", "table: got No columns"),
+        ("a,b\ninf,1\n2,0\n", "column a: got infinity"),
+    ],
+)
+def test_a_table_that_is_none_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    """The line names the file and what is wrong; also of a name that begins as a data set's."""
+    (tmp_path / "wholesale.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput, match=r"wholesale\.csv: " + said):
+        read_table("wholesale.csv", tmp_path)
 
 
 def test_a_model_without_a_depth_has_the_librarys_own() -> None:
