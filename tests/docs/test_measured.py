@@ -298,28 +298,19 @@ def wide() -> Said:
     assert sum("+far" in row["model"] for row in found) == len(found) / 2
     most = max(float(row["processor_seconds"]) for row in found)
     yield "docs/benchmarks.md", f"and [{len(found)} more](results/real/far.csv), half far from acceptance"
-    found = rows("real/whole.csv")
-    near, far = (
-        [row["status"] == "optimal" for row in found if row["model"].endswith("+far") == away]
-        for away in (False, True)
-    )
-    yield (
-        "docs/benchmarks.md",
-        f"{sum(near)} of {len(near)} near, [{sum(far)} of {len(far)} far](results/real/whole.csv)",
-    )
+    found, others = rows("real/whole.csv"), rows("real/tables.csv")
+    for some, far in (
+        (found, "[{} far](results/real/whole.csv)"),
+        ([row for row in others if row["model"].startswith("heloc")], "[{} far](results/real/tables.csv)"),
+        ([row for row in others if row["model"].startswith("credit")], "{} far"),
+    ):
+        near, away = (
+            [row["status"] == "optimal" for row in some if row["model"].endswith("+far") == one]
+            for one in (False, True)
+        )
+        said = far.format(f"{sum(away)} of {len(away)}")
+        yield "docs/benchmarks.md", f"{sum(near)} of {len(near)} near, {said}"
     yield "docs/benchmarks.md", f"in {most:.0f} s"
-    others = rows("real/tables.csv")
-    for table, far_ones in (("heloc", "[{} far](results/real/tables.csv)"), ("credit", "{} far")):
-        proven = {
-            away: [
-                row["status"] == "optimal"
-                for row in others
-                if row["model"].startswith(table) and row["model"].endswith("+far") == away
-            ]
-            for away in (False, True)
-        }
-        near, far = (f"{sum(some)} of {len(some)}" for some in proven.values())
-        yield "docs/benchmarks.md", f"{near} near, {far_ones.format(far)}"
     shares = [
         float(row["lower_bound"]) / float(row["claimed_cost"])
         for row in (*found, *others)

@@ -122,9 +122,9 @@ class SignTree:
         known = np.zeros((3, *state.problem.biases.shape))
         known[0], known[1] = -math.inf, math.inf
         self.state, self.low, self.given, self.number = state, 0.0, 0.0, 0
-        self.open: list[tuple[float, int, Node]] = []
-        self._open(0.0, Node(known, state.problem.box[0]))
-        self.one_takes, self.fixes, self.pause, self.part = 0.0, False, math.inf, math.inf
+        self.one_takes, self.part, self.root = 0.0, math.inf, Node(known, state.problem.box[0])
+        self.open: list[tuple[float, int, Node]]
+        self._begin(fixes=False)
         self.squares = not state.problem.lever["linear"].any()
         self._work = self._go_on()
 
@@ -148,28 +148,30 @@ class SignTree:
     def _go_on(self) -> Iterator[float]:
         """Close the tree within the budget; where the root proves little, within a part, then larger ones.
         Yields as :meth:`_within`."""
-        root = self.open[0][2]
         while True:
-            yield from self._within(root)
+            yield from self._within()
             yield math.inf  # what is proven of this part is known before the next one
             self.part = max(self.low / BEHIND, PART * self.budget)
-            self.open, self.fixes, self.pause = [], False, math.inf
-            self._open(self.low, root)
+            self._begin(fixes=False)
 
-    def _within(self, root: Node) -> Iterator[float]:
+    def _begin(self, fixes: bool) -> None:
+        """Begin at the root, trying other sides or not."""
+        self.open, self.fixes, self.pause = [], fixes, math.inf
+        self._open(self.low, self.root)
+
+    def _within(self) -> Iterator[float]:
         """Examine or split the nodes one by one, until all are closed, or others have proven the part, or the
         root's bound is behind; yields the bound of the one at hand, after each relaxation, and inf where all
         are open again or closed."""
         while self.open and self.low < self.budget:
             if not self.fixes and self.given > self.pause:
-                self.fixes, self.open = True, []
-                self._open(self.low, root)
+                self._begin(fixes=True)
             bound, _, node = heapq.heappop(self.open)
             if node.seen:
                 self._split(node, bound)
                 yield math.inf
                 continue
-            first = node is root
+            first = node is self.root
             node, bound = yield from self._examined(node, bound)
             if bound < math.inf:
                 self._open(bound, node)

@@ -120,7 +120,6 @@ class Both:
         stages, tree = self.stages, self.tree
         if tree.low <= stages.low:
             stages.go_on()
-        waits = int(self.state.tree.now.examined) < stages.wait or stages.given < TELL
-        if not waits and stages.low < self.state.target:
+        if int(self.state.tree.now.examined) >= stages.wait and stages.given >= TELL:
             tree.low = self.low
             tree.go_on()

@@ -162,9 +162,8 @@ def _own(name: str, path: Path, seed: int) -> Table:
             warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows with more values than names
             frame = pd.read_csv(path, low_memory=False, index_col=False)
     except (ValueError, pd.errors.ParserWarning) as error:
-        raise BadInput(
-            "table", str(error), "a CSV file in UTF-8, with a line of as many names as values", file
-        ) from None
+        said, allowed = " ".join(str(error).split()), "CSV in UTF-8, with a line of as many names as values"
+        raise BadInput("table", said, allowed, file) from None
     frame = frame.dropna().infer_objects()
     *inputs, last = frame.columns
     if frame.empty or not inputs:

@@ -166,9 +166,9 @@ def test_the_tree_alone_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         fixed[0] += 1
         return whole(*given)
 
-    def in_part(self: sign_tree.SignTree, root: sign_tree.Node) -> Any:
+    def in_part(self: sign_tree.SignTree) -> Any:
         parts[0] += self.part < self.state.target
-        return within(self, root)
+        return within(self)
 
     monkeypatch.setattr(sign_tree.SignTree, "_fixed", counted)
     monkeypatch.setattr(sign_tree.SignTree, "_within", in_part)
