@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from milp_recourse.errors import MACHINE, BadInput, MachineFailed
 
 LOCK = ".lock"
 """The locked file of a folder, removed at the end. After a kill it stays there, and is not locked."""
+
+TRIES = 100
+"""How often a folder is made and locked: another run that writes nothing removes it in between."""
 
 
 @contextmanager
@@ -38,15 +42,18 @@ def only_writer(folder: Path, name: str = LOCK) -> Iterator[None]:
     from filelock import FileLock, Timeout  # not needed to list commands
 
     made = [place for place in (folder, *folder.parents) if not os.path.exists(place)]
-    make_folder(folder)
-    lock = FileLock(folder.resolve() / name, mode=0o664, is_singleton=True)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        busy = "another run is writing there; wait for its end, or give another folder"
-        raise MachineFailed(f"{folder}: {busy}") from None
-    except (OSError, NotImplementedError) as error:
-        raise _unusable(folder, error) from None
+    for tried in range(TRIES):
+        try:
+            _make(folder)
+            lock = FileLock(folder.resolve() / name, mode=0o664, is_singleton=True)
+            lock.acquire(timeout=0)
+            break
+        except Timeout:
+            busy = "another run is writing there; wait for its end, or give another folder"
+            raise MachineFailed(f"{folder}: {busy}") from None
+        except (OSError, ValueError, NotImplementedError) as error:
+            if not isinstance(error, FileNotFoundError) or tried == TRIES - 1:
+                raise _unusable(folder, error) from None
     try:
         if name == LOCK and lock.lock_counter == 1:
             _tidy(folder)
@@ -81,12 +88,15 @@ def make_folder(folder: Path) -> None:
         The disk is full or broken.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".writable"
-        probe.touch()
-        probe.unlink()
+        _make(folder)
     except (OSError, ValueError) as error:
         raise _unusable(folder, error) from None
+
+
+def _make(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=folder):  # a fixed name would be removed by another run that tries it at once
+        pass
 
 
 def _unusable(folder: Path, error: Exception) -> BadInput | MachineFailed:

@@ -98,12 +98,30 @@ def test_three_at_once(tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "milp_recourse", "certify", str(PEOPLE), "--out", str(out)]
     runs = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(3)]
-    for run in runs:
-        said = run.communicate()[1]
+    errors = [run.communicate()[1] for run in runs]
+    for run, said in zip(runs, errors, strict=True):
         assert run.returncode == 0 or (run.returncode, said) == (1, f"milp-recourse: {out}: {BUSY}\n")
     assert any(run.returncode == 0 for run in runs)
     rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
     assert [row["index"] for row in rows] == ["0", "1", "2"]
+
+
+def test_many_at_once_that_write_nothing(tmp_path):
+    """They make and remove the same folders meanwhile; each has one alone, or hears that another run has."""
+    code = (
+        "import sys; from pathlib import Path; from milp_recourse.errors import MachineFailed\n"
+        "from milp_recourse.reports.folder_lock import only_writer\n"
+        "for k in range(1000):\n"
+        "    alone = Path(sys.argv[1]) / 'made' / str(k % 3) / 'alone'\n"
+        "    try:\n"
+        "        with only_writer(alone.parent): alone.touch(exist_ok=False); alone.unlink()\n"
+        "    except MachineFailed as error: assert sys.argv[2] in str(error)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path), BUSY]
+    runs = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    errors = [run.communicate()[1] for run in runs]
+    assert errors == [""] * 4
+    assert not contents(tmp_path)
 
 
 def test_optima_and_tables_have_a_lock_of_their_own(tmp_path):
