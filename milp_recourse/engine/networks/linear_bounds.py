@@ -134,36 +134,6 @@ def relax(p, unit, k, j):
 
 
 @compiled
-def second_lines(p, unit, second):
-    """Lines above all arguments of layer 2 and above their negatives, over the columns and the causal units
-    and with their constants last, into second (2, P + M + 1, n).
-
-    The same as one at a time (:func:`back`), but for all units at once, which processors do several of at
-    a time: weights times the middle of a unit's two slopes, and their sizes times half the difference.
-    """
-    columns, units, kinks = p.first.shape[3], p.widths[0], unit.upper.shape[2]
-    for c in range(second.shape[1]):
-        above, below, count = second[0, c], second[1, c], p.widths[2]
-        cleared(above)
-        cleared(below)
-        for j in range(p.widths[1]):
-            v, rise, weights = p.offset[0, 1, j], unit.rise[1, j], p.turned[1, j]
-            if c < columns:
-                v, rise = p.first[0, 1, j, c], 0.0
-            elif c < kinks + units:
-                v, rise = p.caused[0, 1, j, c - kinks] if c >= kinks else 0.0, 0.0
-            high, low = v * unit.slope[1, j] + rise, v * unit.alpha[1, j]
-            if unit.bent[1, j] > 0.0:
-                high = unit.upper[1, j, c] if c < kinks else unit.base[1, j]
-            middle, half = 0.5 * (high + low), 0.5 * (high - low)
-            add(above, middle, weights, count if middle != 0.0 else 0)  # 0 where it is off
-            for i in range(count if half != 0.0 else 0):
-                below[i] += half * abs(weights[i])
-        for i in range(count):
-            above[i], below[i] = below[i] + above[i], below[i] - above[i]
-
-
-@compiled
 def add_argument(p, k, j, a, coef, line, causes):
     """Add a times argument j of layer k (of layer K + 1: the logit) to ``coef``, the coefficients of layer k
     - 1, or for k < 2 to ``line`` and ``causes``, those of the columns and the causal units; returns a times
@@ -360,6 +330,17 @@ def _at_bent(p, w, i, count, rests):
     for side in range(2 if w.box[i].lo < 0.0 < w.box[i].hi else 1):
         low, high, sign = part(w.box, i, 1.0 - 2.0 * side, 1.0)
         cut = w.columns.cut[p.start[i]] + sign * kink
+        if lever.square == 0.0 and low > -INF and high < INF:  # it is at one of the ends
+            first = fixed + term(linear, 0.0, lever.down, cut, low)
+            last = fixed + term(linear, 0.0, lever.down, cut, high)
+            for m in range(count):
+                a, g = lines.tried[m], line[m] + sign * kinks[m]
+                v, other = g * low - a * first, g * high - a * last
+                r = last if other > v else first
+                v = max(v, other) + 0.0 * (v + other)  # no number stays no number
+                own[m] = own[m] if v <= most[m] else r
+                most[m] = most[m] if v <= most[m] else v
+            continue
         for m in range(count):
             a, g = lines.tried[m], line[m] + sign * kinks[m]
             t = least_at(a * linear, a * lever.square, lever.down, g + a * cut, low, high)

@@ -16,10 +16,11 @@ from milp_recourse.engine.networks import levers, linear_bounds, rows
 from milp_recourse.engine.networks.bent_lines import bend, left_to_bend
 from milp_recourse.engine.networks.elementary import LOG, RELU, draw_lines, is_open
 from milp_recourse.engine.networks.interior import solve_node
+from milp_recourse.engine.networks.layer_lines import layer_lines
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.numerics import TINY
 from milp_recourse.engine.networks.problem_arrays import MOST_LINES, MOST_ROWS
-from milp_recourse.engine.networks.work import add, cleared, copied
+from milp_recourse.engine.networks.work import AHEAD, add, cleared, copied
 
 INF = math.inf
 
@@ -137,17 +138,18 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
     digits
         Of the thetas that w.unit.theta_high and w.unit.theta_low get, 0 for all.
     """
-    unit, size, count = w.unit, w.layer[0], 0
+    unit, size, count, lines = w.unit, w.layer[0], 0, 0
     if k > 0:
         rows.sizes_next(p, w, k)
-    if k == 2:
-        linear_bounds.second_lines(p, w.unit, w.second)
     for j in range(p.widths[k]):
         if k == 0:  # a causal unit's size needs the bounds of those before it
             rows.sizes_direct(p, w, 0, j, j + 1)
         unit.size[k, j] = size[j]
         if (k == 0 and p.kind[j] != RELU) or unit.low[k, j] < 0.0 < unit.high[k, j]:
-            count = _lines_of(p, w, k, j, ball, count)
+            if k > 1 and lines % AHEAD == 0:
+                layer_lines(p, w, k, j)
+            count = _lines_of(p, w, k, j, ball, count, lines % AHEAD)
+            lines += 2
         if k == 0 or j + 1 == p.widths[k]:
             _bound_by_lines(p, w, budget, paid, k, count, digits)
             count = 0
@@ -165,13 +167,14 @@ def bound_layer(p, w, budget, paid, k, ball, digits):
 
 
 @compiled
-def _lines_of(p, w, k, j, ball, count):
-    """Bounds of one argument over the box and the ball (if ``ball`` is positive). Its lines that the budget
+def _lines_of(p, w, k, j, ball, count, ahead):
+    """Bounds of one argument over the box and the ball (if ``ball`` is positive), from layer 2 on by two of
+    the lines that are put together at once, from number ``ahead`` on. Its lines that the budget
     may bound further follow the first ``count`` ones of w.lines; returns how many there are then."""
     zl, zh, size, line = w.unit.low[k], w.unit.high[k], w.unit.size[k, j], w.columns.line
     slack, curved = p.slacks.line * size + p.slacks.tiny, k == 0 and p.kind[j] != RELU
     for side in (1.0, -1.0):
-        const = rows.argument_line(p, w, k, j, side) + slack
+        const = rows.argument_line(p, w, k, j, side, ahead if side > 0.0 else ahead + 1) + slack
         if side > 0.0 and w.now.spare > 0.0:
             copied(line, w.unit.upper[k, j])
             w.unit.base[k, j] = const

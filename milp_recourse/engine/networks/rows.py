@@ -78,19 +78,17 @@ def unit_line(p, w, k, i, side):
 
 
 @compiled
-def argument_line(p, w, k, i, side):
-    """As :func:`unit_line`, for layer 2 from what is known of all its arguments; then scores are not kept."""
-    if k != 2:
+def argument_line(p, w, k, i, side, ahead):
+    """As :func:`unit_line`, from layer 2 on number ``ahead`` of those put together at once; then scores are
+    not kept."""
+    if k < 2:
         return unit_line(p, w, k, i, side)
-    line, causes, second = w.columns.line, w.layer[1], w.second[0 if side > 0.0 else 1]
-    columns, units = len(line), p.widths[0]
-    for c in range(columns):
-        line[c] = second[c, i]
-    for m in range(units):
-        causes[m] = second[columns + m, i]
-    return linear_bounds.back_causes(
-        p, w.unit, causes, side * p.biases[1, i] + second[columns + units, i], line
-    )
+    line, causes, lines = w.columns.line, w.layer[1], w.ahead.lines
+    for c in range(len(line)):
+        line[c] = lines[c, ahead]
+    for m in range(p.widths[0]):
+        causes[m] = lines[len(line) + m, ahead]
+    return linear_bounds.back_causes(p, w.unit, causes, w.ahead.const[ahead], line)
 
 
 @compiled

@@ -148,6 +148,10 @@ class Columns(NamedTuple):
     zeros: Annotated[Array, "L"]
 
 
+AHEAD = 64
+"""How many lines are put together at once."""
+
+
 @by_reference
 class Lines(NamedTuple):
     """Lines that are bounded together (:func:`~milp_recourse.engine.networks.linear_bounds.within`).
@@ -186,6 +190,31 @@ class Lines(NamedTuple):
     right: Annotated[Array, "2 n"]
     climb: Annotated[Array, "2 n"]
     terms: Annotated[Array, "L", "2 n"]
+
+
+@by_reference
+class Ahead(NamedTuple):
+    """Lines above arguments of one layer (:func:`~milp_recourse.engine.networks.layer_lines.layer_lines`).
+
+    Attributes
+    ----------
+    lines, const
+        The lines, over columns and causal units, a column for each, and their constants.
+    coef
+        Their coefficients of the outputs of the layer at hand and of the one before it, by turns.
+    through, above
+        Those of arguments of the layer at hand, and of its bent lines, only where some are not 0.
+    units, bent
+        Which arguments and bent lines these are.
+    """
+
+    lines: Annotated[Array, "L + M", AHEAD]
+    const: Annotated[Array, AHEAD]
+    coef: Annotated[Array, 2, "n", AHEAD]
+    through: Annotated[Array, "n + 3", AHEAD]
+    above: Annotated[Array, "n + 3", AHEAD]
+    units: Annotated[Whole, "n + 3"]
+    bent: Annotated[Whole, "n + 3"]
 
 
 @by_reference
@@ -303,9 +332,8 @@ class Work(NamedTuple):
         A node's box and labels.
     unit, points, columns, row, ball
         Numbers for units, levers, columns, rows and residuals.
-    second
-        Lines above layer 2's arguments and their negatives, over columns and causal units, their constants
-        last.
+    ahead
+        Lines that are put together at once.
     lines
         Lines that are bounded together.
     row_coefficients
@@ -341,7 +369,7 @@ class Work(NamedTuple):
     columns: Columns
     row: Rows
     ball: Ball
-    second: Annotated[Array, 2, "L + M + 1", "n"]
+    ahead: Ahead
     lines: Lines
     row_coefficients: Annotated[Array, 2, "R", "layers", "n"]
     rows: Annotated[Array, "R", "L"]
@@ -371,8 +399,8 @@ def workspace(p: Problem) -> Work:
     layers, n, rows = len(p.widths), p.weights.shape[1], most_rows(p.row.shape[-2], bool((p.kind > 0).any()))
     v, k, bent = columns + d + 1, rows + 2 * d + f, bendable(p) * d
     sizes = {"d": d, "P": columns, "M": units, "layers": layers, "n": n, "F": f, "R": rows, "v": v, "k": k}
-    sizes |= {"2 n": 2 * n, "2 v + k": 2 * v + k, "d + layers n": d + layers * n}
-    return allocated(Work, **sizes, **{"L": columns + bent, "L + M + 1": columns + bent + units + 1})
+    sizes |= {"2 n": 2 * n, "n + 3": n + 3, "2 v + k": 2 * v + k, "d + layers n": d + layers * n}
+    return allocated(Work, **sizes, **{"L": columns + bent, "L + M": columns + bent + units})
 
 
 COUNTS = record(open=int, free=int, examined=int, dived=int, young=int, rootless=int, sought=int)
