@@ -72,7 +72,8 @@ def _through(p, w, layer, n):
 @compiled
 def _add_products(out, m, a, of, count, f, n):
     """Add to n numbers of each of the first m rows of ``out`` those of the first ``count`` rows of f, which
-    has room for three more, times the numbers a[of[q], i].
+    has room for three more, times the numbers a[of[q], i]. Shapes: out (m, AHEAD), a (units, m), of
+    (count + 3,), f (count + 3, AHEAD); all may have more rows.
 
     Of four rows four products at a time are added, while numbers are in registers.
     """
