@@ -144,7 +144,7 @@ def _alone(
     ``own`` memory."""
     clock = Clock.start(options.time_limit, begun)
     watch = options.watch or (lambda cost, bound: None)
-    with closing(Run(instance, problem, options.starts, own, threads=options.threads)) as state:
+    with closing(Run(instance, problem, options.starts, own)) as state:
         made = search_on(state, clock, watch, partial(inside_the_edge, clock=clock), why)
         return _proposal(state, *made, int(state.tree.now.examined), begun, clock)
 

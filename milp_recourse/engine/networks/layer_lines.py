@@ -78,7 +78,7 @@ def _add_products(out, m, a, of, count, f, n):
     Of four rows four products at a time are added, while numbers are in registers.
     """
     for q in range(count, count + 3):
-        of[q] = 0
+        of[q] = of[0]
         cleared(f[q])
     for i in range(0, m - 3, 4):
         o0, o1, o2, o3 = out[i], out[i + 1], out[i + 2], out[i + 3]

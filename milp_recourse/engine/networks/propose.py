@@ -15,8 +15,7 @@ from milp_recourse.engine.networks import moments, search
 from milp_recourse.engine.networks.lever_arrays import ACTED, IDLE
 from milp_recourse.engine.networks.problem_arrays import Problems, alone, coordinates, decode, lower
 from milp_recourse.engine.networks.search import FEW, SPARE, Taken, slice_and
-from milp_recourse.engine.networks.team import Team
-from milp_recourse.engine.networks.work import MOST_BYTES, Pool, Work, bytes_of, larger
+from milp_recourse.engine.networks.work import larger
 from milp_recourse.engine.smallest_instance import smallest
 from milp_recourse.judge import Action
 from milp_recourse.judge.best_first import Incumbent
@@ -26,6 +25,9 @@ from milp_recourse.problem.result import gap_tolerance
 from milp_recourse.program.largest import best_of_box
 from milp_recourse.program.lower import lower as neutral
 from milp_recourse.program.on_rows import onto_rows
+
+MOST_BYTES = 4e9
+"""Most bytes that one applicant's open nodes may take."""
 
 BEHIND = 0.5
 """A search whose bound is below this part of what those beside it have proven is behind."""
@@ -51,8 +53,6 @@ class Run:
         The memory of this search if it has begun.
     aside
         Whether it is a short search in the middle of another.
-    threads
-        How many examine nodes, where many are open.
 
     Attributes
     ----------
@@ -78,11 +78,9 @@ class Run:
         starts: NDArray[np.float64] | None = None,
         begun: Taken | None = None,
         aside: bool = False,
-        threads: int = 1,
     ) -> None:
         self.instance, self.problem = instance, lower(instance) if problem is None else problem
-        self.aside, self._taken, self.threads = aside, begun is None, threads
-        self._team = Team(self, threads) if threads > 1 else None
+        self.aside, self._taken = aside, begun is None
         self.work, self.tree = self._memory = begun or SPARE.take(self.problem)
         given = np.zeros((0, len(instance.features))) if starts is None else np.asarray(starts, dtype=float)
         # another layout would be compiled anew
@@ -97,8 +95,6 @@ class Run:
 
     def close(self) -> None:
         """Give its memory to later searches, after which nothing can be asked of this one."""
-        if self._team is not None:
-            self._team.close()
         if self._taken:
             SPARE.give(self.problem, self._memory)
         del self.work, self.tree, self._memory
@@ -124,34 +120,23 @@ class Run:
 
     def examine(self, share: int, around: int = -1) -> int:
         """Examine at most so many nodes, for at most :data:`SLICE`, after a search for good actions in one
-        configuration (:func:`~milp_recourse.engine.networks.search.run`). Several threads examine a
-        :meth:`~.team.Team.turn` instead.
+        configuration; see :func:`~milp_recourse.engine.networks.search.run`.
         """
-        if self._team is None:
-            return self.slice(self.work, self.tree, share, around)
-        return self._team.turn(share, around)
-
-    def slice(self, work: Work, tree: Pool, share: int, around: int = -1) -> int:
-        """As :meth:`examine`, by one thread, in whose memory this is."""
         answers = np.zeros((1, len(self.problem.lever))), np.zeros(1, search.FOUND)
         settings = slice_and(self.clock.left(0.0)), share, self.few, around, self.starts
-        return int(search.run(alone(self.problem), 0, False, work, tree, *answers, *settings)[1])
+        return int(search.run(alone(self.problem), 0, False, self.work, self.tree, *answers, *settings)[1])
 
     def react(self, why: int) -> str | None:
         """Do what the search has returned for; why it cannot go on, or None."""
         if why in (search.ASK, search.EDGE):
-            self.question(why, self.work, self.tree)
+            self.answer()
+            if why == search.EDGE and not self.instance.scenarios:
+                self.close_below()
         elif why == search.FULL:
-            if 2 * bytes_of(self.tree) > MOST_BYTES:
+            if 2 * sum(array.nbytes for array in self.tree) > MOST_BYTES:
                 return "the open nodes fill the memory"
             self.tree = larger(self.tree, 2 * len(self.tree.heap))
         return None
-
-    def question(self, why: int, w: Work, tree: Pool) -> None:
-        """Answer what a search has returned for, in whose memory this is."""
-        self.answer(w)
-        if why == search.EDGE and not self.instance.scenarios:
-            self.close_below(w, tree)
 
     def seek(self, cases: Sequence[int], count: int) -> None:
         """Without an action, search for good ones so many times, in these configurations in turn; once there
@@ -177,20 +162,20 @@ class Run:
         p = self.problem
         return decode(self.instance, p.lever, p.acts[case], p.ends, point)
 
-    def answer(self, w: Work) -> None:
+    def answer(self) -> None:
         """Judge exactly the point w.points.anchor, of which rounding leaves open whether it is feasible, and
         then points next to it that meet the rows exactly."""
-        case = int(w.now.case)
-        action = self._action(w.points.anchor, case)
+        case = int(self.work.now.case)
+        action = self._action(self.work.points.anchor, case)
         if not self.offer(action) and self.problem.row.shape[2] and action:
             for near in onto_rows(self._fixed(frozenset(action)), action):
                 if self.offer(near):
                     break
 
-    def close_below(self, w: Work, tree: Pool) -> None:
+    def close_below(self) -> None:
         """Close the node in w, on which no unit of the network is open, if its largest logit, which rounding
         does not tell from what is needed, is less; else judge the action of the largest logit."""
-        p, case = self.problem, int(w.now.case)
+        p, w, case = self.problem, self.work, int(self.work.now.case)
         factual, unit, grid, label = (p.lever[name] for name in ("factual", "unit", "grid", "label"))
         ends = np.clip(factual + unit * np.array([w.box["lo"], w.box["hi"]]), *p.ends)
         values = {}
@@ -205,7 +190,7 @@ class Run:
         active = [w.unit.low[k, :n] >= 0.0 for k, n in enumerate(p.widths.tolist())][1:]
         best = best_of_box(self._fixed(frozenset(values)), active, values, self.instance.accept.needed)
         if best is None:
-            tree.asked[tree.free[tree.now.free]] = search.CLOSED
+            self.tree.asked[self.tree.free[self.tree.now.free]] = search.CLOSED
         elif best:
             self.offer(best)
 
@@ -216,7 +201,7 @@ class Run:
 
     def another(self, cost: float, problem: Problems | None = None) -> Run:
         """A search beside this one, for actions that cost less than ``cost``."""
-        made = Run(self.instance, self.problem if problem is None else problem, threads=self.threads)
+        made = Run(self.instance, self.problem if problem is None else problem)
         made.work.now.allowance = self.work.now.allowance
         made.work.now.best_cost = made.least = made.confirmed = cost
         made.clock = self.clock

@@ -458,9 +458,6 @@ class Pool(NamedTuple):
     now: Annotated[Any, COUNTS]
 
 
-MOST_BYTES = 4e9
-"""Most bytes that one applicant's open nodes may take."""
-
 RESERVE = 70
 """Free slots that there must be before a node is examined."""
 
@@ -482,16 +479,6 @@ def larger(old: Pool, size: int) -> Pool:
     grown.free[free : free + size - had] = np.arange(size - 1, had - 1, -1)
     grown.now.free = free + size - had
     return grown
-
-
-def bytes_of(tree: Pool) -> int:
-    """What the open nodes take."""
-    return sum(array.nbytes for array in tree)
-
-
-def roomy(old: Pool, size: int) -> Pool:
-    """The same nodes with room for so many at least."""
-    return old if size <= len(old.heap) else larger(old, max(size, 2 * len(old.heap)))
 
 
 @compiled

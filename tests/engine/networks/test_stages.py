@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from milp_recourse.engine.networks import propose, search_on, sign_tree, stages, team
+from milp_recourse.engine.networks import propose, search_on, sign_tree, stages
 from milp_recourse.problem.cost import Cost
 from milp_recourse.problem.instance import Instance
 from tests.helpers.amounts import amounts
@@ -17,23 +17,20 @@ from tests.helpers.wide import wide
 
 
 def searched(
-    instance: Instance, monkeypatch: pytest.MonkeyPatch, begin: float, share: float, threads: int = 1
+    instance: Instance, monkeypatch: pytest.MonkeyPatch, begin: float, share: float
 ) -> tuple[propose.Run, float, str | None]:
-    """A search whose stages begin at once, or with ``begin`` inf never; several threads have short turns."""
-    monkeypatch.setattr(team, "CROWD", 1)
-    monkeypatch.setattr(team, "TURN", 2)
+    """A search whose stages begin at once, or with ``begin`` inf never."""
     monkeypatch.setattr(search_on, "first_slice", lambda p, few: (4, -1))
     monkeypatch.setattr(search_on, "STAGES_FROM", begin)
     monkeypatch.setattr(stages, "SHARE", share)
     monkeypatch.setattr(sign_tree, "SHARE", share)
     monkeypatch.setattr(stages, "TELL", 0)
     monkeypatch.setattr(stages, "PATIENCE", 0.0)  # on small problems the search would always go on alone
-    state = propose.Run(instance, threads=threads)
+    state = propose.Run(instance)
     return state, *search_on.search_on(state)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_stages_change_no_answer(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+def test_stages_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the search or a stage comes first to the proof, it is of the same cost."""
     drawn = [random_instance(seed) for seed in range(9000, 9016)]
     drawn += [wide(seed, labels) for seed in range(2) for labels in (False, True)]
@@ -42,7 +39,7 @@ def test_stages_change_no_answer(monkeypatch: pytest.MonkeyPatch, threads: int) 
     for instance in drawn:
         without, alone, _ = searched(instance, monkeypatch, math.inf, 1.0)
         least, target = without.best.cost, without.target
-        state, bound, message = searched(instance, monkeypatch, 0.0, 8.0, threads)
+        state, bound, message = searched(instance, monkeypatch, 0.0, 8.0)
         assert message is None and (state.best.cost == math.inf) == (least == math.inf)
         if least < math.inf:
             by_stages += state.bound < state.target
