@@ -154,7 +154,7 @@ def _under_conditions(claim: Claim, clock: Clock) -> Configurations | None:
 def _memory(p: Problems) -> tuple[Work, proof_search.Open, proof_search.Record]:
     """New memory for the proofs of a problem."""
     d = len(p.lever)
-    return workspace(p), *proof_search.memory(p, OPEN + 2 * d, RECORDS + 4 * d, LEAVES)
+    return workspace(p, False), *proof_search.memory(p, OPEN + 2 * d, RECORDS + 4 * d, LEAVES)
 
 
 _SPARE = Spare(_memory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from milp_recourse.cli.shared import (
     Own,
     Parallel,
     Scheduler,
+    Threads,
     TimeLimit,
     check_index,
     check_scheduler,
@@ -49,6 +51,7 @@ def certify(
     report: Annotated[bool, typer.Option("--report", help="write DIR/report.html, to look at")] = False,
     index: Index = None,
     preferences: Own = None,
+    threads: Threads = 1,
 ) -> None:
     """Solve an instance, a population or the shipped instances, and write results to DIR.
 
@@ -61,12 +64,14 @@ def certify(
 
     if limit is not None and limit < 1:
         raise BadInput("--limit", limit, "a whole number, 1 or more")
-    check_options(time_limit, jobs)
+    check_options(time_limit, jobs, threads=threads)
     check_scheduler(parallel, scheduler)
     if report and file is None:
         raise BadInput("--report", "no FILE", "an instance or a population: a page is about one problem")
     workers = Workers(jobs, scheduler)
-    run = _Run(out, backend, time_limit, certificates, workers, limit, index, preferences is not None)
+    run = _Run(
+        out, backend, time_limit, certificates, workers, limit, index, preferences is not None, threads
+    )
     if file is None:
         code = _certify_files(_shipped({"--index": index, "--preferences": preferences}, limit), run)
     else:
@@ -97,6 +102,7 @@ class _Run:
     limit: int | None
     index: int | None
     write: bool
+    threads: int
 
 
 def _certify_files(files: Sequence[Path], run: _Run, instead: Instance | None = None) -> int:
@@ -123,7 +129,7 @@ def _certify_files(files: Sequence[Path], run: _Run, instead: Instance | None = 
     refuse_others(out, (one if isinstance(one, Instance) else read_instance(one) for one in problems))
     try:
         with progress_bar("instances", len(files)) as bar:
-            options = run.backend, run.time_limit, run.workers.jobs, run.certificates
+            options = run.backend, run.time_limit, run.workers.jobs, run.certificates, run.threads
             for row in solve_files(problems, *options):
                 rows.append(row)
                 bar.advance()
@@ -181,7 +187,8 @@ def _certify_population(population: Population, run: _Run) -> int:
         typer.echo(f"certificates are missing, and made again: of applicants {lost}", err=True)
     if folder.done:
         typer.echo(f"going on after {len(folder.done)} applicants")
-    total, options = len(wanted), check_options(run.time_limit, run.workers.jobs, run.certificates)
+    total, threads = len(wanted), run.threads
+    options = check_options(run.time_limit, run.workers.jobs, run.certificates, threads=threads)
     options = replace(options, others=run.backend is None, explain=True)
     try:
         left = folder.left(wanted)
@@ -190,7 +197,8 @@ def _certify_population(population: Population, run: _Run) -> int:
             if index is not None:  # without the other applicants of a batch
                 some = (population[k] for k in left)
                 name, limit = chosen.name, run.time_limit
-                solved = ((index, solve(one, name, limit, run.certificates, index)) for one in some)
+                named = partial(solve, backend=name, time_limit=limit, index=index, threads=threads)
+                solved = ((index, named(one, certificates=run.certificates)) for one in some)
             for k, result in solved:
                 folder.add(k, result)
                 bar.advance()

@@ -136,6 +136,7 @@ Backend = Annotated[
     str | None, typer.Option(help="see the command backends; default: bab where it can, else highs")
 ]
 TimeLimit = Annotated[float | None, typer.Option(metavar="S", help="seconds per applicant")]
+Threads = Annotated[int, typer.Option(help="threads that search for one applicant, where that takes long")]
 WholeTime = Annotated[float | None, typer.Option(metavar="S", help="seconds for everything")]
 Index = Annotated[int | None, typer.Option(metavar="N", help="of a population: applicant N, from 0")]
 Own = Annotated[Path | None, typer.Option(metavar="FILE", help="preferences, typed in a few lines")]

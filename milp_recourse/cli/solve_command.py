@@ -12,6 +12,7 @@ from milp_recourse.cli.shared import (
     Json,
     Own,
     Problem,
+    Threads,
     TimeLimit,
     at_work,
     read_one,
@@ -30,6 +31,7 @@ def solve(
     preferences: Own = None,
     time_limit: TimeLimit = None,
     index: Index = None,
+    threads: Threads = 1,
 ) -> None:
     """Solve one instance and print the answer.
 
@@ -45,7 +47,7 @@ def solve(
         problem, index = with_own_preferences(problem, preferences), None
     warn_of_empty_masks([problem.preferences])
     with at_work(problem, instance):
-        result = run(problem, backend, time_limit, certificate is not None, index)
+        result = run(problem, backend, time_limit, certificate is not None, index, threads=threads)
     if certificate is not None:
         result = write_certificate(
             problem, result, certificate, None if preferences is None else "these preferences"

@@ -32,6 +32,8 @@ class Options:
     watch
         Called with the cost of the best action in hand (inf without one) and the lower bound, whenever one
         of them has improved; ``bab`` on networks calls it in between, too. Other back ends need not call it.
+    threads
+        Most threads that search for one applicant. Only ``bab`` on networks has several, where it takes long.
     found
         Called with each action that was judged feasible and is the cheapest so far. Only ``cpsat`` calls it.
     """
@@ -42,6 +44,7 @@ class Options:
     others: bool = False
     explain: bool = False
     watch: Callable[[float, float], object] | None = None
+    threads: int = 1
     found: Callable[[Mapping[str, float]], object] | None = None
 
 

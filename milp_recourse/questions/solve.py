@@ -63,6 +63,7 @@ def solve(
     certificates: bool = False,
     index: int | None = None,
     starts: NDArray[np.float64] | None = None,
+    threads: int = 1,
 ) -> Result:
     """The cheapest action for one applicant, with a proven lower bound where the back end has one.
 
@@ -82,6 +83,8 @@ def solve(
     starts
         Feature rows, (n, features), labels by index, that the model is known or believed to accept:
         good actions are looked for from there too.
+    threads
+        How many search where that takes long (:class:`~milp_recourse.problem.options.Options`).
 
     Returns
     -------
@@ -99,7 +102,7 @@ def solve(
     BackendUnavailable
         Unknown, or its solver is not installed.
     """
-    options = check_options(time_limit, certificates=certificates, starts=starts)
+    options = check_options(time_limit, 1, certificates, starts, threads)
     instance = as_instance(problem)
     back_end = choose_backend(instance, backend)
     [(_, result)] = _run_many([instance], back_end, options, None if index is None else [index], strict=True)
@@ -368,22 +371,24 @@ def check_options(
     jobs: int = 1,
     certificates: bool = False,
     starts: NDArray[np.float64] | None = None,
+    threads: int = 1,
 ) -> Options:
-    """Check a time limit and a number of jobs, and return the options for a back end.
+    """Check a time limit and numbers of jobs and threads, and return the options for a back end.
 
     Raises
     ------
     BadInput
-        The time limit is neither None nor a finite number above 0, ``jobs`` is no whole number above 0, or
-        ``certificates`` is no truth value.
+        The time limit is neither None nor a finite number above 0, ``jobs`` or ``threads`` is no whole number
+        above 0, or ``certificates`` is no truth value.
     """
     if time_limit is not None and not (is_number(time_limit) and time_limit > 0):
         raise BadInput("time_limit", repr(time_limit), "a number of seconds above 0")
-    if isinstance(jobs, bool) or not isinstance(jobs, Integral) or not 1 <= jobs <= sys.maxsize:
-        raise BadInput("jobs", repr(jobs), "a whole number, 1 or more")
+    for name, count in (("jobs", jobs), ("threads", threads)):
+        if isinstance(count, bool) or not isinstance(count, Integral) or not 1 <= count <= sys.maxsize:
+            raise BadInput(name, repr(count), "a whole number, 1 or more")
     if not isinstance(certificates, bool | np.bool_):
         raise BadInput("certificates", repr(certificates), "True or False")
-    return Options(time_limit, certificates, starts)
+    return Options(time_limit, certificates, starts, threads=int(threads))
 
 
 def _in_order(

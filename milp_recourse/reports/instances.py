@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +31,7 @@ def solve_files(
     time_limit: float | None,
     jobs: int,
     certificates: bool = False,
+    threads: int = 1,
 ) -> Iterator[Row]:
     """One row per file or instance, in order; for those that the back end cannot solve, the reason.
 
@@ -41,8 +42,9 @@ def solve_files(
     MachineFailed
         A process died.
     """
-    check_options(time_limit, jobs)
-    row = partial(_row, backend=backend, time_limit=time_limit, certificates=certificates)
+    check_options(time_limit, jobs, threads=threads)
+    own = partial(solve, backend=backend, time_limit=time_limit, certificates=certificates, threads=threads)
+    row = partial(_row, own)
     return map(row, files) if jobs == 1 or len(files) <= 1 else Workers(jobs).map(row, files, in_order=True)
 
 
@@ -117,11 +119,11 @@ def write_rows(rows: Sequence[Row], folder: Path) -> dict[str, Any]:
     return summary
 
 
-def _row(file: Path | Instance, backend: str | None, time_limit: float | None, certificates: bool) -> Row:
+def _row(own: Callable[[Instance], Result], file: Path | Instance) -> Row:
     instance = file if isinstance(file, Instance) else read_instance(file)
     name = instance.name or ("instance" if isinstance(file, Instance) else file.name.split(".")[0])
     try:
-        result = solve(instance, backend, time_limit, certificates)
+        result = own(instance)
     except Unsupported as error:
         return name, instance, None, str(error)
     remark = "" if instance.reference is None else compare(instance.reference, result)

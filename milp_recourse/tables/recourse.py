@@ -278,6 +278,7 @@ class Recourse:
         certificates: bool = False,
         backend: str | None = None,
         out: str | Path | None = None,
+        threads: int = 1,
     ) -> Answers:
         """The proven answer for each person.
 
@@ -303,6 +304,8 @@ class Recourse:
             nobody can be read). After an interruption, a kill too, the same call goes on: finished people are
             not solved again. Their actions are judged anew and certificates compared; the bound of a row
             without one is believed, so keep the folder where nobody else writes.
+        threads
+            How many search for one person, in each process, where that takes long.
 
         Raises
         ------
@@ -319,7 +322,7 @@ class Recourse:
         rows, own = self._with_preferences(self._read(people), preferences)
         rows, margins = self._margins(rows, own)
         starts = None if self._known_rows is None else self._known_rows.starts
-        options = check_options(time_limit, jobs, certificates, starts)
+        options = check_options(time_limit, jobs, certificates, starts, threads)
         results: list[Result | None] = [None] * len(rows)
         readable = [i for i in range(len(rows)) if i not in rows.faults]
         how = {"backend": backend, "time_limit": time_limit, "certificates": certificates}

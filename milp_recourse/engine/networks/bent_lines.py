@@ -20,9 +20,11 @@ and in later ones, where the chord goes on to the lines of earlier layers."""
 
 def bendable(p: Problem) -> bool:
     """Whether a problem's lines may be bent: its levers are numbers that cost in proportion to their changes,
-    and there are no causal units, rows or ball."""
-    proportional = p.lever["linear"] > p.lever["label"] + p.lever["knots"] + p.lever["square"]
-    return not (p.widths[0] or p.noise.size or p.row.shape[-2]) and bool(proportional.all())
+    and there are no causal units, rows or ball. Costs between knots, which change from node to node, are not
+    such."""
+    lever, rows = p.lever, p.widths[0] or p.noise.size or p.row.shape[-2]
+    proportional = (lever["linear"] > lever["label"] + lever["square"]) & (lever["knots"] == 0.0)
+    return not rows and bool(proportional.all())
 
 
 @compiled

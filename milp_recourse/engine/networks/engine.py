@@ -26,6 +26,7 @@ from milp_recourse.engine.networks.problem_arrays import Array, People, Problems
 from milp_recourse.engine.networks.propose import Run
 from milp_recourse.engine.networks.search import SLICE, Taken
 from milp_recourse.engine.networks.search_on import STUCK, search_on
+from milp_recourse.engine.networks.team import Team
 from milp_recourse.judge import Judgement, judge
 from milp_recourse.judge.conclude import Proposal
 from milp_recourse.problem.instance import Instance
@@ -144,7 +145,8 @@ def _alone(
     ``own`` memory."""
     clock = Clock.start(options.time_limit, begun)
     watch = options.watch or (lambda cost, bound: None)
-    with closing(Run(instance, problem, options.starts, own)) as state:
+    given = instance, problem, options.starts, own
+    with closing(Run(*given) if options.threads == 1 else Team(options.threads, *given)) as state:
         made = search_on(state, clock, watch, partial(inside_the_edge, clock=clock), why)
         return _proposal(state, *made, int(state.tree.now.examined), begun, clock)
 

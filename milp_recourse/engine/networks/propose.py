@@ -69,7 +69,11 @@ class Run:
         When to end.
     confirmed
         What the search's best action cost by compiled code's own numbers when it was judged; inf without one.
+    threads
+        How many work on it.
     """
+
+    threads = 1
 
     def __init__(
         self,
@@ -199,9 +203,13 @@ class Run:
         own number, ``most`` where it is behind."""
         return (most if self.proven < BEHIND * low else share) * int(self.tree.now.examined)
 
+    def beside(self, problem: Problems) -> Run:
+        """A new search of the same kind."""
+        return Run(self.instance, problem)
+
     def another(self, cost: float, problem: Problems | None = None) -> Run:
         """A search beside this one, for actions that cost less than ``cost``."""
-        made = Run(self.instance, self.problem if problem is None else problem)
+        made = self.beside(self.problem if problem is None else problem)
         made.work.now.allowance = self.work.now.allowance
         made.work.now.best_cost = made.least = made.confirmed = cost
         made.clock = self.clock

@@ -139,7 +139,7 @@ def _shape(p: Problems) -> tuple[object, ...]:
     return *(one.shape for one in arrays), bendable(p), p.kind.tobytes(), p.widths.tobytes()
 
 
-SPARE = Spare[Taken](lambda p: (workspace(p), pool(p, 256)))
+SPARE = Spare[Taken](lambda p: (workspace(p, bendable(p)), pool(p, 256, bendable(p))))
 """Of all searches of this process."""
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milp_recourse.engine.blas_threads import ONE_BLAS_THREAD
 from milp_recourse.engine.networks import search
 from milp_recourse.engine.networks.moments import Solution
 from milp_recourse.engine.networks.numerics import BELOW, COARSE
@@ -131,9 +133,10 @@ class SignTree:
     def go_on(self) -> None:
         """Examine nodes until the tree has had its share of time."""
         state, least = self.state, self.state.due(self.low, SHARE, MOST)
-        while self.given < least and self.low < state.target and not state.clock.over:
-            bound = next(self._work, math.inf)
-            self.low = max(self.low, min(bound, self.open[0][0] if self.open else math.inf, self.budget))
+        with ONE_BLAS_THREAD:
+            while self.given < least and self.low < state.target and not state.clock.over:
+                bound = next(self._work, math.inf)
+                self.low = max(self.low, min(bound, self.open[0][0] if self.open else math.inf, self.budget))
 
     @property
     def budget(self) -> float:
@@ -249,7 +252,8 @@ class SignTree:
             return node, math.inf
         relaxation, node, least = made
         for before in (node.found, None) if node.found else (None,):
-            found, top, rate = self._guess(relaxation, DECIDED, before)
+            found, top, rate, takes = self._guess(relaxation, DECIDED, before)
+            self.one_takes, self.given = self.one_takes or takes, self.given + takes
             if top < math.inf:
                 break
         if top < need:
@@ -266,16 +270,26 @@ class SignTree:
         away, known, failed = found.away, node.known, [0, 0]
         last = (np.arange(len(away)) == len(away) - 1).astype(np.int64)
         order = np.lexsort((-np.abs(away).ravel(), np.repeat(last, away.shape[1])))
-        for k, j in zip(*np.unravel_index(order, away.shape), strict=True):
-            if abs(away[k, j]) > LIKELY and failed[last[k]] < PATIENCE:
-                side = 1 if away[k, j] < 0.0 else 2
-                made = self._relaxation(node._replace(known=_with(known, k, j, side)))
-                top = -math.inf if made is None else self._guess(made[0], CLOSES, found)[1]
-                yield bound
-                closes = top < float(self.state.problem.need_low)
-                failed[last[k]] = 0 if closes else failed[last[k]] + 1
-                known = _with(known, k, j, 3 - side) if closes else known
+        likely = [divmod(at, away.shape[1]) for at in order.tolist() if abs(away.flat[at]) > LIKELY]
+        count, need = self.state.threads, float(self.state.problem.need_low)
+        with ThreadPoolExecutor(count) as threads:
+            each = threads.map if count > 1 else map
+            for first in range(0, len(likely), count):
+                some = [(k, j) for k, j in likely[first : first + count] if failed[last[k]] < PATIENCE]
+                sides = [_with(known, k, j, 1 if away[k, j] < 0.0 else 2) for k, j in some]
+                tops = list(each(lambda side: self._top(node._replace(known=side), found), sides))
+                for (k, j), (top, takes) in zip(some, tops, strict=True):
+                    self.given += takes
+                    failed[last[k]] = 0 if top < need else failed[last[k]] + 1
+                    known = _with(known, k, j, 2 if away[k, j] < 0.0 else 1) if top < need else known
+                if some:
+                    yield bound
         return known
+
+    def _top(self, node: Node, before: Seen) -> tuple[float, float]:
+        """The bound of the logit in a node, to see whether that closes, and what the relaxation took."""
+        made = self._relaxation(node)
+        return (-math.inf, 0.0) if made is None else self._guess(made[0], CLOSES, before)[1::2]
 
     def _relaxation(self, node: Node) -> tuple[Relaxation, Node, float] | None:
         """A node's relaxation, the node with what lines say of units and levers, and its bound by lines; None
@@ -292,13 +306,14 @@ class SignTree:
 
     def _guess(
         self, relaxation: Relaxation, decided: float, before: Seen | None
-    ) -> tuple[Solution | None, float, float]:
-        """What the method finds, the bound of the logit that this proves, and the budget's multiplier."""
+    ) -> tuple[Solution | None, float, float, float]:
+        """What the method finds, the bound of the logit that this proves, the budget's multiplier, and
+        what it takes."""
         clock, need = self.state.clock, float(self.state.problem.need_low)
         takes = WORTH + EACH * (len(relaxation.reach) + len(relaxation.left)) ** 2
-        self.one_takes, self.given = self.one_takes or takes, self.given + takes
         found = relaxation.guess(need, decided, before and before.earlier, lambda: clock.over)
-        return (found, *(relaxation.proven(found.multipliers) if found else (math.inf, 0.0)))
+        top, rate = relaxation.proven(found.multipliers) if found else (math.inf, 0.0)
+        return found, top, rate, takes
 
     def _search(self, node: Node, bound: float) -> None:
         """Close a node by a search from it, or open it again."""

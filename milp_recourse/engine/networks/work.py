@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milp_recourse.engine.compiling import allocated, by_reference, compiled, record
-from milp_recourse.engine.networks.bent_lines import bendable
 from milp_recourse.engine.networks.lever_arrays import INTERVAL
 from milp_recourse.engine.networks.problem_arrays import Problem, most_rows
 
@@ -393,11 +392,11 @@ class Work(NamedTuple):
     random: Annotated[NDArray[np.uint64], 1]
 
 
-def workspace(p: Problem) -> Work:
-    """Zeroed memory for a problem, in whatever configuration."""
+def workspace(p: Problem, bends: bool) -> Work:
+    """Zeroed memory for a problem, in whatever configuration; with room for bent lines if it ``bends``."""
     d, columns, units, f = len(p.lever), int(p.start[-1]), int(p.widths[0]), len(p.noise)
     layers, n, rows = len(p.widths), p.weights.shape[1], most_rows(p.row.shape[-2], bool((p.kind > 0).any()))
-    v, k, bent = columns + d + 1, rows + 2 * d + f, bendable(p) * d
+    v, k, bent = columns + d + 1, rows + 2 * d + f, bends * d
     sizes = {"d": d, "P": columns, "M": units, "layers": layers, "n": n, "F": f, "R": rows, "v": v, "k": k}
     sizes |= {"2 n": 2 * n, "n + 3": n + 3, "2 v + k": 2 * v + k, "d + layers n": d + layers * n}
     return allocated(Work, **sizes, **{"L": columns + bent, "L + M": columns + bent + units})
@@ -462,12 +461,12 @@ RESERVE = 70
 """Free slots that there must be before a node is examined."""
 
 
-def pool(p: Problem, size: int) -> Pool:
-    """Room for so many open nodes, at least for the roots;
-    :func:`~milp_recourse.engine.networks.search.run` puts these in."""
+def pool(p: Problem, size: int, bends: bool) -> Pool:
+    """Room for so many open nodes, at least for the roots, which
+    :func:`~milp_recourse.engine.networks.search.run` puts in; ``bends`` as for :func:`workspace`."""
     size, layers, n = max(size, len(p.box) + RESERVE + 2), len(p.widths), p.weights.shape[1]
     d, columns = len(p.lever), int(p.start[-1])
-    return allocated(Pool, size=size, d=d, P=columns, L=columns + bendable(p) * d, layers=layers, n=n)
+    return allocated(Pool, size=size, d=d, P=columns, L=columns + bends * d, layers=layers, n=n)
 
 
 def larger(old: Pool, size: int) -> Pool:
