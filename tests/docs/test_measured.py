@@ -310,6 +310,13 @@ def wide() -> Said:
         )
         said = far.format(f"{sum(away)} of {len(away)}")
         yield "docs/benchmarks.md", f"{sum(near)} of {len(near)} near, {said}"
+    several = rows("real/threads.csv")
+    ours = {(row["seed"], row["model"], row["cost_kind"], row["applicant"]) for row in found}
+    assert {(row["seed"], row["model"], row["cost_kind"], row["applicant"]) for row in several} <= ours
+    assert {(row["solver"], row["time_limit"]) for row in several} == {("bab:2", "60.0")}
+    assert len(several) == sum(row["model"].endswith("+far") for row in found)
+    proven = sum(row["status"] == "optimal" for row in several)
+    yield "docs/benchmarks.md", f"[{proven}](results/real/threads.csv) by two threads"
     yield "docs/benchmarks.md", f"in {most:.0f} s"
     shares = [
         float(row["lower_bound"]) / float(row["claimed_cost"])

@@ -235,7 +235,7 @@ def real(
     costs: Annotated[str, typer.Option(help="l1, l2-squared, linf, l0; comma-separated.")] = "l1,l2-squared",
     applicants: Annotated[int, typer.Option(min=1, help="Applicants per network.")] = 2,
     solvers: Annotated[
-        str, typer.Option(help="bab, highs, gurobi, highs-milp, scip; comma-separated.")
+        str, typer.Option(help="bab, bab:2 (two threads), highs, gurobi, highs-milp, scip; comma-separated.")
     ] = "bab,gurobi,highs-milp,scip",
     time_limit: WallSeconds = 60.0,
     seed: SeedOfRows = 0,

@@ -1,7 +1,7 @@
 """``bench real``: networks on published tables, every column a lever, given to several solvers.
 
-Every solver runs in a process of its own, on one thread, and its processor seconds are measured there. Every
-returned action is judged exactly.
+Every solver runs in a process of its own, on one thread but for ``bab:2``, and its processor seconds are
+measured there. Every returned action is judged exactly.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from milp_recourse.lab.benchmarks.plan import Plan as SharedPlan
 from milp_recourse.lab.known import known
 from milp_recourse.lab.run_table import Key
 
-SOLVERS = ("bab", "highs", *PEERS)
-"""The first two are back ends of this package; the others get the whole program as one model."""
+SOLVERS = ("bab", "bab:2", "highs", *PEERS)
+"""The first three are of this package, ``bab:2`` with two threads; the others get the whole program as one
+model."""
 
 COSTS = ("l1", "l2-squared", "linf", "l0")
 PEOPLE = ("near", "far")

@@ -37,12 +37,15 @@ TOLERANCE = 1e-5
 """In units of the logit: ten times the feasibility tolerance of the peers' default settings."""
 
 
-def ours(name: str, certify: bool, instance: Instance, time_limit: float) -> Answer:
-    """A back end of this package; for ``bab``, if asked, with its certificate's time and size."""
+def ours(solver: str, certify: bool, instance: Instance, time_limit: float) -> Answer:
+    """A back end of this package; for ``bab``, if asked, with its certificate's time and size. ``bab:2`` is
+    ``bab`` with two threads."""
+    name, _, count = solver.partition(":")
+    threads = int(count or 1)
     back_end = CpsatBackend(in_process=True) if name == "cpsat" else find_backend(name)
 
     def solve(events: Events) -> Answer:
-        return {"proposal": back_end.solve(instance, Options(time_limit=time_limit, watch=events))}
+        return {"proposal": back_end.solve(instance, Options(time_limit, watch=events, threads=threads))}
 
     answer = clocked(instance, solve)
     result = conclude(instance, answer.pop("proposal"), name, answer["seconds"])
@@ -108,6 +111,7 @@ def peer(solve: Solve, instance: Instance, time_limit: float) -> Answer:
 
 def ready(solver: str, models: str, how: str = "") -> Callable[[Instance, float], Answer]:
     """Import and compile what a solver needs; return the function that answers."""
+    name = solver.partition(":")[0]
     if solver in PEERS:
         solve, module = PEERS[solver]
         import_module(module)
@@ -115,7 +119,7 @@ def ready(solver: str, models: str, how: str = "") -> Callable[[Instance, float]
     if solver == "leaf-milp":
         import_module("highspy")
         return leaf_milp
-    if solver == "bab" and models == "networks":
+    if name == "bab" and models == "networks":
         from milp_recourse.certificates.engine_proofs import ready as compile_proofs
         from milp_recourse.engine.networks.propose import ready as compile_search
 

@@ -59,7 +59,8 @@ def table_of(rows: Sequence[Mapping[str, str]], time_limit: float) -> pd.DataFra
     infeasible, feasible = table["status"] == "infeasible", table["feasible"] == "True"
     groups = [table[name] for name in PROBLEM]
     table["best"] = table["cost"].where(feasible, math.inf).groupby(groups).transform("min")
-    rigorous = table["lower_bound"].mask(infeasible, math.inf).where(table["solver"] == "bab", 0.0)
+    own = table["solver"].str.startswith("bab")
+    rigorous = table["lower_bound"].mask(infeasible, math.inf).where(own, 0.0)
     table["bound"] = rigorous.fillna(0.0).groupby(groups).transform("max")
     table["usable"] = feasible | (table["nearly"] == "True")
     cheap = table["claimed_cost"] <= table["best"] * (1 + RELATIVE) + ABSOLUTE
