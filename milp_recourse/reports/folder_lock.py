@@ -4,19 +4,28 @@ that are appended whole or not at all."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, TypeVar
 
 from milp_recourse.errors import MACHINE, BadInput, MachineFailed
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 LOCK = ".lock"
 """The locked file of a folder, removed at the end. After a kill it stays there, and is not locked."""
 
+REMOVED = FileNotFoundError, FileExistsError
+"""Raised where another run removes a folder: by ``mkdir``, that it exists, where it did a moment before."""
+
 TRIES = 100
-"""How often a folder is made and locked: another run that writes nothing removes it in between."""
+"""How often a folder is made before what is raised counts as the folder's own."""
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -39,21 +48,8 @@ def only_writer(folder: Path, name: str = LOCK) -> Iterator[None]:
     BadInput
         The folder cannot be made, written or locked.
     """
-    from filelock import FileLock, Timeout  # not needed to list commands
-
     made = [place for place in (folder, *folder.parents) if not os.path.exists(place)]
-    for tried in range(TRIES):
-        try:
-            _make(folder)
-            lock = FileLock(folder.resolve() / name, mode=0o664, is_singleton=True)
-            lock.acquire(timeout=0)
-            break
-        except Timeout:
-            busy = "another run is writing there; wait for its end, or give another folder"
-            raise MachineFailed(f"{folder}: {busy}") from None
-        except (OSError, ValueError, NotImplementedError) as error:
-            if not isinstance(error, FileNotFoundError) or tried == TRIES - 1:
-                raise _unusable(folder, error) from None
+    lock = _in(folder, lambda: _locked(folder, name))
     try:
         if name == LOCK and lock.lock_counter == 1:
             _tidy(folder)
@@ -66,6 +62,37 @@ def only_writer(folder: Path, name: str = LOCK) -> Iterator[None]:
         for place in made:
             with suppress(OSError):  # it is not empty
                 place.rmdir()
+
+
+def _in(folder: Path, act: Callable[[], T]) -> T:
+    """Act in a folder, which is made if it does not exist; again if another run removes it in between."""
+    left = TRIES
+    while True:
+        left -= 1
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            return act()
+        except (OSError, ValueError, NotImplementedError) as error:
+            if not (left and isinstance(error, REMOVED)):
+                raise _unusable(folder, error) from None
+
+
+def _try(folder: Path) -> None:
+    with TemporaryFile(dir=folder):  # a fixed name would be removed by another run that tries it at once
+        pass
+
+
+def _locked(folder: Path, name: str) -> BaseFileLock:
+    from filelock import FileLock, Timeout  # not needed to list commands
+
+    _try(folder)
+    lock = FileLock(folder.resolve() / name, mode=0o664, is_singleton=True)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        busy = "another run is writing there; wait for its end, or give another folder"
+        raise MachineFailed(f"{folder}: {busy}") from None
+    return lock
 
 
 def _tidy(folder: Path) -> None:
@@ -87,16 +114,7 @@ def make_folder(folder: Path) -> None:
     MachineFailed
         The disk is full or broken.
     """
-    try:
-        _make(folder)
-    except (OSError, ValueError) as error:
-        raise _unusable(folder, error) from None
-
-
-def _make(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryFile(dir=folder):  # a fixed name would be removed by another run that tries it at once
-        pass
+    _in(folder, lambda: _try(folder))
 
 
 def _unusable(folder: Path, error: Exception) -> BadInput | MachineFailed:

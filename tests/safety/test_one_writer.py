@@ -124,6 +124,27 @@ def test_many_at_once_that_write_nothing(tmp_path):
     assert not contents(tmp_path)
 
 
+@pytest.mark.parametrize("error", [FileExistsError, FileNotFoundError])
+def test_a_folder_that_another_run_removes(error, tmp_path, monkeypatch):
+    """Twice while it is made; a file that stays in its place is bad input."""
+    make, folder, tries = Path.mkdir, tmp_path / "made", []
+
+    def removed(place, *given, **named):
+        tries.append(place)
+        if len(tries) < 3:
+            raise error(2, "removed", str(place))
+        make(place, *given, **named)
+
+    monkeypatch.setattr(Path, "mkdir", removed)
+    with only_writer(folder):
+        assert folder.exists() and len(tries) >= 3
+    assert not folder.exists()
+    folder.touch()
+    monkeypatch.undo()
+    with pytest.raises(BadInput, match="made"), only_writer(folder):
+        pass
+
+
 def test_optima_and_tables_have_a_lock_of_their_own(tmp_path):
     """From Python, too: the folder of optima, and a table that grows."""
     people = read_population(PEOPLE)
