@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -187,8 +186,8 @@ def _certify_population(population: Population, run: _Run) -> int:
         typer.echo(f"certificates are missing, and made again: of applicants {lost}", err=True)
     if folder.done:
         typer.echo(f"going on after {len(folder.done)} applicants")
-    total, threads = len(wanted), run.threads
-    options = check_options(run.time_limit, run.workers.jobs, run.certificates, threads=threads)
+    total = len(wanted)
+    options = check_options(run.time_limit, run.workers.jobs, run.certificates, threads=run.threads)
     options = replace(options, others=run.backend is None, explain=True)
     try:
         left = folder.left(wanted)
@@ -196,9 +195,8 @@ def _certify_population(population: Population, run: _Run) -> int:
             solved = solve_as_finished(population, chosen.name, options, left, run.workers)
             if index is not None:  # without the other applicants of a batch
                 some = (population[k] for k in left)
-                name, limit = chosen.name, run.time_limit
-                named = partial(solve, backend=name, time_limit=limit, index=index, threads=threads)
-                solved = ((index, named(one, certificates=run.certificates)) for one in some)
+                how = chosen.name, run.time_limit, run.certificates, index, None, run.threads
+                solved = ((index, solve(one, *how)) for one in some)
             for k, result in solved:
                 folder.add(k, result)
                 bar.advance()

@@ -16,11 +16,11 @@ class OneBlasThread:
 
     def __enter__(self) -> None:
         with self._lock:
-            self._inside += 1
-            if self._inside == 1:
+            if self._inside == 0:
                 from threadpoolctl import threadpool_limits  # most searches have no such products
 
                 self._before = threadpool_limits(1, "blas")
+            self._inside += 1
 
     def __exit__(self, *error: object) -> None:
         with self._lock:

@@ -59,6 +59,6 @@ def test_the_compiled_engine_stays_readable() -> None:
     the first 8 none without them. That the tree begins within a part of the budget, after stages, took
     38: bounds of such people on real tables, 0 before, are a quarter of the cost. Lines of later layers, put
     together at once, took 74: a second has 1.4 to 1.7 times the nodes where networks have three to five.
-    Several threads took 121: two of them examine 1.8 times the nodes of one."""
+    Several threads took 126: two of them examine 1.8 times the nodes of one."""
     files = (ROOT / "milp_recourse" / "engine" / "networks").glob("*.py")
-    assert sum(code_lines(file.read_text(encoding="utf-8")) for file in files) <= 5729
+    assert sum(code_lines(file.read_text(encoding="utf-8")) for file in files) <= 5734

@@ -11,6 +11,7 @@ import heapq
 import math
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -252,8 +253,9 @@ class SignTree:
             return node, math.inf
         relaxation, node, least = made
         for before in (node.found, None) if node.found else (None,):
-            found, top, rate, takes = self._guess(relaxation, DECIDED, before)
+            takes = _takes(relaxation)
             self.one_takes, self.given = self.one_takes or takes, self.given + takes
+            found, top, rate = self._guess(relaxation, DECIDED, before)
             if top < math.inf:
                 break
         if top < need:
@@ -266,30 +268,35 @@ class SignTree:
         return node._replace(seen=True, found=relaxation.seen(found), excess=top - need), bound
 
     def _fixed(self, node: Node, found: Seen, bound: float) -> Generator[float, None, Array]:
-        """What is known of a node, with the signs of units whose other side closes."""
+        """What is known of a node, with the signs of units whose other side closes: as many sides at once as
+        there are threads."""
         away, known, failed = found.away, node.known, [0, 0]
         last = (np.arange(len(away)) == len(away) - 1).astype(np.int64)
         order = np.lexsort((-np.abs(away).ravel(), np.repeat(last, away.shape[1])))
-        likely = [divmod(at, away.shape[1]) for at in order.tolist() if abs(away.flat[at]) > LIKELY]
+        units = (divmod(at, away.shape[1]) for at in order.tolist() if abs(away.flat[at]) > LIKELY)
+        others = [(k, j, 1 if away[k, j] < 0.0 else 2) for k, j in units]
         count, need = self.state.threads, float(self.state.problem.need_low)
         with ThreadPoolExecutor(count) as threads:
             each = threads.map if count > 1 else map
-            for first in range(0, len(likely), count):
-                some = [(k, j) for k, j in likely[first : first + count] if failed[last[k]] < PATIENCE]
-                sides = [_with(known, k, j, 1 if away[k, j] < 0.0 else 2) for k, j in some]
-                tops = list(each(lambda side: self._top(node._replace(known=side), found), sides))
-                for (k, j), (top, takes) in zip(some, tops, strict=True):
+            for first in range(0, len(others), count):
+                some = [one for one in others[first : first + count] if failed[last[one[0]]] < PATIENCE]
+                sides = [node._replace(known=_with(known, *one)) for one in some]
+                tops = each(self._top, sides, repeat(found))
+                for (k, j, side), (top, takes) in zip(some, tops, strict=True):
                     self.given += takes
                     failed[last[k]] = 0 if top < need else failed[last[k]] + 1
-                    known = _with(known, k, j, 2 if away[k, j] < 0.0 else 1) if top < need else known
+                    known = _with(known, k, j, 3 - side) if top < need else known
                 if some:
                     yield bound
         return known
 
     def _top(self, node: Node, before: Seen) -> tuple[float, float]:
-        """The bound of the logit in a node, to see whether that closes, and what the relaxation took."""
+        """The bound of the logit in a node, to see whether that closes, and what the relaxation took; called
+        by several threads at once."""
         made = self._relaxation(node)
-        return (-math.inf, 0.0) if made is None else self._guess(made[0], CLOSES, before)[1::2]
+        if made is None:
+            return -math.inf, 0.0
+        return self._guess(made[0], CLOSES, before)[1], _takes(made[0])
 
     def _relaxation(self, node: Node) -> tuple[Relaxation, Node, float] | None:
         """A node's relaxation, the node with what lines say of units and levers, and its bound by lines; None
@@ -306,14 +313,11 @@ class SignTree:
 
     def _guess(
         self, relaxation: Relaxation, decided: float, before: Seen | None
-    ) -> tuple[Solution | None, float, float, float]:
-        """What the method finds, the bound of the logit that this proves, the budget's multiplier, and
-        what it takes."""
+    ) -> tuple[Solution | None, float, float]:
+        """What the method finds, the bound of the logit that this proves, and the budget's multiplier."""
         clock, need = self.state.clock, float(self.state.problem.need_low)
-        takes = WORTH + EACH * (len(relaxation.reach) + len(relaxation.left)) ** 2
         found = relaxation.guess(need, decided, before and before.earlier, lambda: clock.over)
-        top, rate = relaxation.proven(found.multipliers) if found else (math.inf, 0.0)
-        return found, top, rate, takes
+        return (found, *(relaxation.proven(found.multipliers) if found else (math.inf, 0.0)))
 
     def _search(self, node: Node, bound: float) -> None:
         """Close a node by a search from it, or open it again."""
@@ -339,6 +343,11 @@ class SignTree:
         if proven < self.budget:
             self._open(max(bound, proven), node._replace(tried=count, failed=node.excess))
         now.close()
+
+
+def _takes(relaxation: Relaxation) -> float:
+    """How many nodes of the search take the time of a relaxation, about."""
+    return WORTH + EACH * (len(relaxation.reach) + len(relaxation.left)) ** 2
 
 
 def _with(known: Array, layer: int, unit: int, side: int) -> Array:

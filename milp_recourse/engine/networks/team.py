@@ -80,9 +80,11 @@ class Team(Run):
         for one, why in zip((self, *helpers), whys, strict=True):
             one.confirm()
             one.react(why)
+        opened = self.tree.heap[: self.tree.now.open]
         for one, before in zip(helpers, had, strict=True):
-            self._take_over(one)
+            opened = np.concatenate([opened, self._take_over(one)])
             self.tree.now.examined += int(one.tree.now.examined) - before
+        _open(self.tree, _by_bound(self.tree, opened))
         self._lent, self._helpers = math.inf, helpers
         return set(whys)
 
@@ -115,19 +117,17 @@ class Team(Run):
             _open(one.tree, _moved(tree, best[k::count], one.tree))
         _open(tree, np.concatenate([best[::count], rest]))
 
-    def _take_over(self, one: Run) -> None:
-        """Take back another thread's open nodes, and take over what it has found."""
+    def _take_over(self, one: Run) -> NDArray[np.int64]:
+        """Take over what another thread has found, and take back its open nodes; their slots."""
         back = _moved(one.tree, one.tree.heap[: one.tree.now.open], self.tree)
         one.tree.now.open = 0
-        _open(self.tree, np.concatenate([self.tree.heap[: self.tree.now.open], back]))
         self.tree.stuck[0] = min(self.tree.stuck[0], one.tree.stuck[0])
-        if one.least < self.least:
-            self.learn(one, math.inf)
+        self.learn(one, math.inf)
         if one.least < self.least:  # it does not pass, but nodes were closed against its cost
             self.least, self.refused = one.least, one.refused
-        lowest = min(float(self.work.now.best_cost), float(one.work.now.best_cost))
-        if lowest < self.work.now.best_cost:
-            self.work.now.best_cost = self.confirmed = lowest
+        if one.work.now.best_cost < self.work.now.best_cost:
+            self.work.now.best_cost = self.confirmed = float(one.work.now.best_cost)
+        return back
 
 
 def _examined(run: Run, examine: Callable[[int], int], count: int, stop: Event) -> int:
@@ -144,8 +144,8 @@ def _by_bound(tree: Pool, slots: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _open(tree: Pool, slots: NDArray[np.int64]) -> None:
-    """Make these the open nodes."""
-    tree.heap[: len(slots)], tree.now.open, tree.now.young = _by_bound(tree, slots), len(slots), 0
+    """Make these the open nodes, which are in the order of their bounds."""
+    tree.heap[: len(slots)], tree.now.open, tree.now.young = slots, len(slots), 0
 
 
 def _moved(source: Pool, slots: NDArray[np.int64], target: Pool) -> NDArray[np.int64]:

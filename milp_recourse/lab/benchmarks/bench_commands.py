@@ -293,7 +293,8 @@ def _compare(name: str, bench: Any, plan: Any, folder: Path, jobs: int) -> None:
         rows = bench.run(plan, folder, jobs, bar.advance)
     report = write(rows, folder, plan.time_limit, name)
     summary, limit = report["summary"], f"{plan.time_limit:g} s of wall time"
-    title = f"one thread, processor seconds; not proven within {limit}: those spent"
+    threads = "one thread, bab:2 two" if "bab:2" in plan.solvers else "one thread"
+    title = f"{threads}, processor seconds; not proven within {limit}: those spent"
     print_rows(title, summary, list(dict.fromkeys(column for line in summary for column in line)))
     if report["against"]:
         print_rows("bab against each peer: ratios of processor seconds", report["against"])

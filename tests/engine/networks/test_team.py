@@ -8,15 +8,20 @@ from threading import Event
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
-from milp_recourse import solve
+from milp_recourse import read_instance, solve
+from milp_recourse.cli import main
 from milp_recourse.engine.blas_threads import ONE_BLAS_THREAD
-from milp_recourse.engine.networks import propose, search, search_on, sign_tree, stages, team
+from milp_recourse.engine.networks import engine, propose, search, search_on, sign_tree, stages, team
 from milp_recourse.engine.networks.problem_arrays import lower, why_not
 from milp_recourse.engine.networks.work import pool, workspace
 from milp_recourse.errors import BadInput
+from milp_recourse.formats.instances_path import instances_path
+from milp_recourse.reports.instances import solve_files
 from tests.helpers.amounts import amounts
 from tests.helpers.generators import Style, random_instance, with_percentile_cost
+from tests.helpers.loan_people import refused_file
 from tests.helpers.wide import wide
 
 
@@ -48,7 +53,7 @@ def searched(instance, threads):
 
 
 def is_same(instance, *numbers):
-    """Whether the costs are the same to the gap, and each below no bound; how many had an action."""
+    """Assert that the costs are the same to the gap, and each below no bound; whether there is an action."""
     least, alone, _ = searched(instance, 1)
     for threads in numbers:
         cost, bound, _ = searched(instance, threads)
@@ -165,7 +170,7 @@ def test_a_stopped_thread_ends():
     assert team._examined(state, state.examine, 10**9, stop) == search.MORE
 
 
-def test_what_another_thread_found_and_does_not_pass(crowded, monkeypatch):
+def test_what_another_thread_found_and_does_not_pass(crowded):
     """Nodes were closed against its cost, so that no bound may exceed it."""
     state = begun(wide(0, False))
     one, cost = state._helpers[0], 0.25 * state.least
@@ -175,7 +180,7 @@ def test_what_another_thread_found_and_does_not_pass(crowded, monkeypatch):
     assert state.least == cost and state.target <= cost and state.refused is not None
 
 
-def test_no_more_nodes_than_fit(crowded, monkeypatch):
+def test_no_more_nodes_than_fit(crowded):
     """Room for all nodes of a turn is there before these are dealt out."""
     state = begun(wide(0, False))
     before = int(state.tree.now.open)
@@ -205,8 +210,10 @@ def test_stages_and_signs(monkeypatch):
 
 def test_one_blas_thread_for_all_who_are_inside():
     """Two who are inside at once, of whom the first one leaves first, leave BLAS as it was."""
-    info = pytest.importorskip("threadpoolctl").threadpool_info
-    count = lambda: [one["num_threads"] for one in info() if one["user_api"] == "blas"]  # noqa: E731
+
+    def count():
+        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
     before = count()
     ONE_BLAS_THREAD.__enter__()
     ONE_BLAS_THREAD.__enter__()
@@ -221,3 +228,26 @@ def test_a_wrong_number_is_one_line(threads):
     """As for jobs."""
     with pytest.raises(BadInput, match="threads"):
         solve(random_instance(0), threads=threads)
+
+
+def test_every_door_leads_to_them(monkeypatch, tmp_path):
+    """The function, rows of files, and the commands for an instance, a population and one of its people."""
+    monkeypatch.setattr(search, "first_slice", lambda p, few: (1, -1))
+    made = set()
+
+    def counted(threads, *given):
+        made.add(threads)
+        return team.Team(threads, *given)
+
+    monkeypatch.setattr(engine, "Team", counted)
+    one, people = instances_path() / "loan" / "loan_169.json", refused_file(tmp_path, 3)
+    solve(read_instance(one), threads=2)
+    list(solve_files([one], None, None, 1, threads=3))
+    for threads, given in (
+        ("4", ["solve", one]),
+        ("5", ["certify", one, "--out", tmp_path / "5"]),
+        ("6", ["certify", people, "--out", tmp_path / "6"]),
+        ("7", ["certify", people, "--out", tmp_path / "7", "--index", "1"]),
+    ):
+        assert main([*map(str, given), "--threads", threads]) == 0
+    assert made == {2, 3, 4, 5, 6, 7}
