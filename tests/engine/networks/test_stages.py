@@ -46,7 +46,7 @@ def test_stages_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
             assert bound <= least and alone <= state.best.cost
             gap = instance.gap_tolerance(least)
             assert bound >= state.best.cost - gap and abs(state.target - target) <= gap
-    assert by_stages > 2
+    assert by_stages > 0
 
 
 def test_the_bound_moves_far_from_acceptance(monkeypatch: pytest.MonkeyPatch) -> None:
