@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -45,7 +46,7 @@ def grown(
     """Open a table to add rows to it: yields its rows and a function that writes a row.
 
     Rows that are there stay as they are, whenever the process ends; of a row that cannot be written whole,
-    nothing stays.
+    nothing stays, and a table without rows is not made.
 
     Parameters
     ----------
@@ -62,7 +63,11 @@ def grown(
         Another process adds rows to it; or the disk is full or broken.
     """
     with only_writer(table.parent, f".{table.name}.lock"):
-        yield from _grown(table, columns, identity)
+        try:
+            yield from _grown(table, columns, identity)
+        finally:
+            if not _whole_lines(table):
+                table.unlink(missing_ok=True)
 
 
 def _grown(
@@ -78,7 +83,11 @@ def _grown(
         lines = StringIO(newline="")
         writer = csv.DictWriter(lines, header, lineterminator="\n")
 
-        def flush() -> None:
+        def write(row: Mapping[str, Any]) -> None:
+            if not os.fstat(file.fileno()).st_size:
+                writer.fieldnames = header or list(row)
+                writer.writeheader()
+            writer.writerow(row)
             content = lines.getvalue().encode()
             lines.seek(0)
             lines.truncate()
@@ -87,16 +96,6 @@ def _grown(
             except OSError as error:
                 raise MachineFailed(f"{table}: a row is not written: {error.strerror}") from None
 
-        def write(row: Mapping[str, Any]) -> None:
-            if not writer.fieldnames:
-                writer.fieldnames = list(row)
-                writer.writeheader()
-            writer.writerow(row)
-            flush()
-
-        if header and not rows:
-            writer.writeheader()
-            flush()
         yield rows, write
 
 

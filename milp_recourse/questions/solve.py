@@ -120,6 +120,7 @@ def solve_population(
     first: int = 0,
     last: int | None = None,
     starts: NDArray[np.float64] | None = None,
+    threads: int = 1,
 ) -> Iterator[Result]:
     """One result per applicant, in order, each yielded as soon as it and all before it are finished.
 
@@ -127,8 +128,8 @@ def solve_population(
     ----------
     population
         A population, the JSON value of one, or the path of its file.
-    backend, time_limit, certificates, starts
-        As for :func:`solve`; the limit holds per applicant.
+    backend, time_limit, certificates, starts, threads
+        As for :func:`solve`; the limit and threads are per applicant.
     jobs
         Processes.
     scheduler
@@ -143,7 +144,7 @@ def solve_population(
         returned. In place of the result of an applicant who could not be read, the iterator raises the
         BadInput of :attr:`Population.unreadable`.
     """
-    options = check_options(time_limit, jobs, certificates, starts)
+    options = check_options(time_limit, jobs, certificates, starts, threads)
     options = replace(options, others=backend is None, explain=True)
     people = as_population(population)
     name = backend_for(people, backend).name

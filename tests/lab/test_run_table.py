@@ -37,6 +37,14 @@ def test_a_cut_line_is_dropped_and_written_again(tmp_path: Path) -> None:
     assert read_rows(table) == rows
 
 
+def test_a_table_without_rows_is_not_made(tmp_path: Path) -> None:
+    """Nor its folder: what is wrong is often found before the first row."""
+    for columns in (["name"], None):
+        with pytest.raises(BadInput), grown(tmp_path / "made" / "t.csv", columns, {}):
+            raise BadInput("--sets", "nothing", "something")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_another_run_is_refused(tmp_path: Path) -> None:
     """Another seed, or other columns; the table stays as it is."""
     table = tmp_path / "t.csv"

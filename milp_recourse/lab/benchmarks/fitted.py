@@ -51,9 +51,12 @@ OTHERS = ("credit", "cancer", "loan", "whole")
 """Data sets that need no file: three that this package samples, and a table of scikit-learn."""
 
 OWN = ".csv"
-"""Ending of the name of one's own table, a file in the folder of ``--data`` that begins with a line of names.
-Its last column is 1 where a row has the outcome that people want, else 0; text becomes labels, and rows with
-missing values are left out."""
+"""Ending of the name of one's own table, a file here or in the folder of ``--data`` that begins with a line
+of names. Its last column is 1 where a row has the outcome that people want, else 0; text becomes labels, and
+rows with missing values are left out."""
+
+LEAST_ROWS = 10
+"""The fewest rows of each outcome that a network is trained on: a tenth of them tells when to stop."""
 
 GRAPH = ":graph"
 """Ending of a data set's name for columns that cause each other."""
@@ -119,7 +122,8 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
     if name.endswith(UNIT):
         return _in_units(read_table(name.removesuffix(UNIT), data, seed))
     if name.endswith(OWN):
-        return _own(name, file_in(data, name), seed)
+        here = Path(name)
+        return _own(name, here if here.is_file() else file_in(data, name), seed)
     rng = np.random.default_rng(seed)
     if name == "cancer":
         from sklearn.datasets import load_breast_cancer
@@ -233,7 +237,7 @@ def fit_network(name: str, widths: str, data: Path | None, seed: int = 0) -> Fit
     Raises
     ------
     BadInput
-        The table or the widths are unknown, or the table's file is not in the folder.
+        The table or the widths are unknown, the table's file is not in the folder, or it has too few rows.
     """
     from sklearn.neural_network import MLPClassifier
 
@@ -247,6 +251,9 @@ def fit_network(name: str, widths: str, data: Path | None, seed: int = 0) -> Fit
     cut = int(0.8 * len(inputs))
     rng = np.random.default_rng(seed)
     few = min(int((labels[:cut] == k).sum()) for k in (0, 1))
+    if few < LEAST_ROWS:
+        allowed = f"{LEAST_ROWS} or more among the four fifths to train on"
+        raise BadInput("--sets", f"{name}, with {few} rows of one outcome", allowed)
     each = min(few, MOST_ROWS // 2)
     train = rng.permutation(
         np.concatenate([rng.permutation(np.flatnonzero(labels[:cut] == k))[:each] for k in (0, 1)])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from milp_recourse import read_instance, solve
+from milp_recourse import read_instance, solve, solve_population
 from milp_recourse.cli import main
 from milp_recourse.engine.blas_threads import ONE_BLAS_THREAD
 from milp_recourse.engine.networks import engine, propose, search, search_on, sign_tree, stages, team
@@ -231,7 +231,7 @@ def test_a_wrong_number_is_one_line(threads):
 
 
 def test_every_door_leads_to_them(monkeypatch, tmp_path):
-    """The function, rows of files, and the commands for an instance, a population and one of its people."""
+    """Functions for one, for files and a population; commands for an instance, a population and one of it."""
     monkeypatch.setattr(search, "first_slice", lambda p, few: (1, -1))
     made = set()
 
@@ -243,6 +243,7 @@ def test_every_door_leads_to_them(monkeypatch, tmp_path):
     one, people = instances_path() / "loan" / "loan_169.json", refused_file(tmp_path, 3)
     solve(read_instance(one), threads=2)
     list(solve_files([one], None, None, 1, threads=3))
+    assert len(list(solve_population(people, threads=8))) == 3
     for threads, given in (
         ("4", ["solve", one]),
         ("5", ["certify", one, "--out", tmp_path / "5"]),
@@ -250,4 +251,4 @@ def test_every_door_leads_to_them(monkeypatch, tmp_path):
         ("7", ["certify", people, "--out", tmp_path / "7", "--index", "1"]),
     ):
         assert main([*map(str, given), "--threads", threads]) == 0
-    assert made == {2, 3, 4, 5, 6, 7}
+    assert made == {2, 3, 4, 5, 6, 7, 8}

@@ -13,7 +13,7 @@ from milp_recourse.errors import BadInput
 from milp_recourse.judge import judge
 from milp_recourse.lab.benchmarks import bench_trees as bench
 from milp_recourse.lab.benchmarks import tree_report as report
-from milp_recourse.lab.benchmarks.fitted import fit_trees, read_table
+from milp_recourse.lab.benchmarks.fitted import fit_network, fit_trees, read_table
 from milp_recourse.lab.benchmarks.leaf_milp import LeafMilp
 from milp_recourse.questions.solve import solve
 
@@ -213,6 +213,9 @@ def test_a_table_of_ones_own_is_read(tmp_path: Path) -> None:
     rows = sorted(np.column_stack([table.values, table.labels]).tolist())
     assert rows == [[30.0, 0.5, 0.0, 1.0], [40.0, 0.25, 1.0, 0.0], [50.0, 0.75, 2.0, 1.0]]
     assert read_table("mine.csv:unit", tmp_path).features[0].bounds == (0.0, 1.0)
+    assert (read_table(str(tmp_path / "mine.csv"), None).values == table.values).all()
+    with pytest.raises(BadInput, match=r"--sets: got mine\.csv, with . rows of one outcome"):
+        fit_network("mine.csv", "8", tmp_path)
 
 
 @pytest.mark.parametrize(
