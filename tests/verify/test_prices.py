@@ -457,6 +457,9 @@ def test_prices_are_read_as_they_are_written(tmp_path):
             tables.listed[0].update(runs=[], trees=[1.0])
             with pytest.raises(Rejected, match=r"here.0.trees: allowed beside runs"):
                 tables.counted(0.0)
+            tables.listed[0].update(trees=[], steps=True)
+            with pytest.raises(Rejected, match=r"here.0.steps: allowed beside runs"):
+                tables.counted(0.0)
 
 
 def test_prices_are_read_from_where_they_change():

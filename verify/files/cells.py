@@ -199,6 +199,8 @@ class Priced:
             prices = self._listed(given, where)
         elif given["trees"]:
             raise Rejected(f"{where}.trees: allowed beside runs: []")
+        elif given["steps"]:
+            raise Rejected(f"{where}.steps: allowed beside runs: false")
         else:
             runs = in_a_row(runs, self.every, f"{where}.runs", read)
         numbers = [given["mu"], *(weights or [1.0])]
