@@ -136,7 +136,7 @@ class SignTree:
         state, least = self.state, self.state.due(self.low, SHARE, MOST)
         with ONE_BLAS_THREAD:
             while self.given < least and self.low < state.target and not state.clock.over:
-                bound = next(self._work, math.inf)
+                bound = next(self._work)
                 self.low = max(self.low, min(bound, self.open[0][0] if self.open else math.inf, self.budget))
 
     @property
@@ -276,18 +276,17 @@ class SignTree:
         units = (divmod(at, away.shape[1]) for at in order.tolist() if abs(away.flat[at]) > LIKELY)
         others = [(k, j, 1 if away[k, j] < 0.0 else 2) for k, j in units]
         count, need = self.state.threads, float(self.state.problem.need_low)
-        with ThreadPoolExecutor(count) as threads:
-            each = threads.map if count > 1 else map
-            for first in range(0, len(others), count):
-                some = [one for one in others[first : first + count] if failed[last[one[0]]] < PATIENCE]
-                sides = [node._replace(known=_with(known, *one)) for one in some]
-                tops = each(self._top, sides, repeat(found))
-                for (k, j, side), (top, takes) in zip(some, tops, strict=True):
-                    self.given += takes
-                    failed[last[k]] = 0 if top < need else failed[last[k]] + 1
-                    known = _with(known, k, j, 3 - side) if top < need else known
-                if some:
-                    yield bound
+        for first in range(0, len(others), count):
+            some = [one for one in others[first : first + count] if failed[last[one[0]]] < PATIENCE]
+            sides = [node._replace(known=_with(known, *one)) for one in some]
+            with ThreadPoolExecutor(count) as threads:
+                tops = list((threads.map if count > 1 else map)(self._top, sides, repeat(found)))
+            for (k, j, side), (top, takes) in zip(some, tops, strict=True):
+                self.given += takes
+                failed[last[k]] = 0 if top < need else failed[last[k]] + 1
+                known = _with(known, k, j, 3 - side) if top < need else known
+            if some:
+                yield bound
         return known
 
     def _top(self, node: Node, before: Seen) -> tuple[float, float]:

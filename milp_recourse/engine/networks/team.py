@@ -42,12 +42,7 @@ class Team(Run):
 
     def __init__(self, threads: int, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self.threads, self._helpers, self._lent = threads, list[Run](), math.inf
-
-    @property
-    def bound(self) -> float:
-        """The least bound of an open node, with those that other threads have."""
-        return min(super().bound, self._lent)
+        self.threads, self._helpers = threads, list[Run]()
 
     def beside(self, problem: Problems) -> Run:
         """A new search by as many threads."""
@@ -67,25 +62,30 @@ class Team(Run):
 
     def _turn(self, each: int) -> set[int]:
         """Let each thread examine so many nodes; why these ended. Where that is interrupted, what others have
-        is lost, and stays in the bound."""
+        is lost, and no bound is above it from then on."""
         helpers, self._helpers = self._helpers or [self._helper() for _ in range(self.threads - 1)], []
-        had, stop = [int(one.tree.now.examined) for one in helpers], Event()
-        self._deal(helpers, each)
-        with ThreadPoolExecutor(len(helpers)) as threads:
-            try:
-                others = [threads.submit(_examined, one, one.examine, each, stop) for one in helpers]
-                whys = [_examined(self, super().examine, each, stop), *(other.result() for other in others)]
-            finally:
-                stop.set()
-        for one, why in zip((self, *helpers), whys, strict=True):
-            one.confirm()
-            one.react(why)
-        opened = self.tree.heap[: self.tree.now.open]
-        for one, before in zip(helpers, had, strict=True):
-            opened = np.concatenate([opened, self._take_over(one)])
-            self.tree.now.examined += int(one.tree.now.examined) - before
-        _open(self.tree, _by_bound(self.tree, opened))
-        self._lent, self._helpers = math.inf, helpers
+        had, stop, least = [int(one.tree.now.examined) for one in helpers], Event(), self.bound
+        try:
+            self._deal(helpers, each)
+            with ThreadPoolExecutor(len(helpers)) as threads:
+                try:
+                    others = [threads.submit(_examined, one, one.examine, each, stop) for one in helpers]
+                    own = _examined(self, super().examine, each, stop)
+                    whys = [own, *(other.result() for other in others)]
+                finally:
+                    stop.set()
+            for one, why in zip((self, *helpers), whys, strict=True):
+                one.confirm()
+                one.react(why)
+            opened = self.tree.heap[: self.tree.now.open]
+            for one, before in zip(helpers, had, strict=True):
+                opened = np.concatenate([opened, self._take_over(one)])
+                self.tree.now.examined += int(one.tree.now.examined) - before
+            _open(self.tree, _by_bound(self.tree, opened))
+        except BaseException:
+            self.tree.stuck[0] = min(self.tree.stuck[0], least)
+            raise
+        self._helpers = helpers
         return set(whys)
 
     def _helper(self) -> Run:
@@ -108,7 +108,6 @@ class Team(Run):
         tree, count = self.tree, self.threads
         slots = _by_bound(tree, tree.heap[: tree.now.open])
         best, rest = slots[: count * each], slots[count * each :]
-        self._lent = float(tree.bound[slots[0]])
         for k, one in enumerate(helpers, 1):
             if len(one.tree.heap) < 2 * each + RESERVE:
                 one.tree = larger(one.tree, 2 * each + RESERVE)

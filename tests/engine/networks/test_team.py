@@ -141,7 +141,7 @@ def test_memory_of_another_shape(crowded):
 
 
 def test_a_turn_that_is_interrupted(crowded, monkeypatch):
-    """What other threads have stays in the bound, and they end."""
+    """What other threads have stays in the bound, also where the search goes on, and they end."""
     state = begun(wide(0, False))
     before, opened, stopped = state.proven, int(state.tree.now.open), []
     own = propose.Run.examine
@@ -161,6 +161,10 @@ def test_a_turn_that_is_interrupted(crowded, monkeypatch):
     assert stopped and all(stop.is_set() for stop in stopped)
     assert int(state.tree.now.open) < opened and state.proven == before
     assert not state._helpers
+    monkeypatch.setattr(propose.Run, "examine", own)
+    for _ in range(20):
+        state.react(state.examine(64))
+    assert state.proven == before  # what was lost was never examined
 
 
 def test_a_stopped_thread_ends():
