@@ -61,8 +61,8 @@ class Team(Run):
         return search.DONE if self._turn(each) == {search.DONE} else search.MORE
 
     def _turn(self, each: int) -> set[int]:
-        """Let each thread examine so many nodes; why these ended. Where that is interrupted, what others have
-        is lost, and no bound is above it from then on."""
+        """Let each thread examine so many nodes; why these ended. Where that is interrupted, the search
+        is at its end, with the bound that it had."""
         helpers, self._helpers = self._helpers or [self._helper() for _ in range(self.threads - 1)], []
         had, stop, least = [int(one.tree.now.examined) for one in helpers], Event(), self.bound
         try:
@@ -83,7 +83,8 @@ class Team(Run):
                 self.tree.now.examined += int(one.tree.now.examined) - before
             _open(self.tree, _by_bound(self.tree, opened))
         except BaseException:
-            self.tree.stuck[0] = min(self.tree.stuck[0], least)
+            # slots may be open and free at once: nothing is examined any more
+            self.tree.stuck[0], self.tree.now.open = min(self.tree.stuck[0], least), 0
             raise
         self._helpers = helpers
         return set(whys)

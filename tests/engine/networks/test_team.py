@@ -141,9 +141,9 @@ def test_memory_of_another_shape(crowded):
 
 
 def test_a_turn_that_is_interrupted(crowded, monkeypatch):
-    """What other threads have stays in the bound, also where the search goes on, and they end."""
+    """What is open stays in the bound, also where the search goes on, and the threads end."""
     state = begun(wide(0, False))
-    before, opened, stopped = state.proven, int(state.tree.now.open), []
+    before, stopped = state.proven, []
     own = propose.Run.examine
 
     def interrupted(run, share, around=-1):
@@ -159,12 +159,27 @@ def test_a_turn_that_is_interrupted(crowded, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         state.examine(64)
     assert stopped and all(stop.is_set() for stop in stopped)
-    assert int(state.tree.now.open) < opened and state.proven == before
-    assert not state._helpers
+    assert state.proven == before and not state._helpers
     monkeypatch.setattr(propose.Run, "examine", own)
-    for _ in range(20):
-        state.react(state.examine(64))
-    assert state.proven == before  # what was lost was never examined
+    assert state.examine(64) == search.DONE and state.proven == before
+
+
+@pytest.mark.parametrize("broken", ["_open", "_moved"])
+def test_a_deal_that_is_interrupted(crowded, monkeypatch, broken):
+    """Slots are both open and free then, and no node is examined that lies in one."""
+    state = begun(wide(0, False))
+    before, calls, whole = state.proven, [], getattr(team, broken)
+
+    def interrupted(*given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise MemoryError
+        return whole(*given)
+
+    monkeypatch.setattr(team, broken, interrupted)
+    with pytest.raises(MemoryError):
+        state.examine(64)
+    assert state.examine(64) == search.DONE and state.proven == before
 
 
 def test_a_stopped_thread_ends():
