@@ -194,9 +194,9 @@ def _certify_population(population: Population, run: _Run) -> int:
         with progress_bar("applicants", total, total - len(left)) as bar:
             solved = solve_as_finished(population, chosen.name, options, left, run.workers)
             if index is not None:  # without the other applicants of a batch
-                some = (population[k] for k in left)
-                how = chosen.name, run.time_limit, run.certificates, index, None, run.threads
-                solved = ((index, solve(one, *how)) for one in some)
+                own = chosen.name, run.time_limit, run.certificates, index
+                some = (solve(population[k], *own, threads=run.threads) for k in left)
+                solved = zip(left, some, strict=True)
             for k, result in solved:
                 folder.add(k, result)
                 bar.advance()

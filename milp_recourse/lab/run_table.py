@@ -66,8 +66,8 @@ def grown(
         try:
             yield from _grown(table, columns, identity)
         finally:
-            if not _whole_lines(table):
-                table.unlink(missing_ok=True)
+            if table.exists() and not table.stat().st_size:
+                table.unlink()
 
 
 def _grown(

@@ -71,21 +71,17 @@ def _in(folder: Path, act: Callable[[], T]) -> T:
         left -= 1
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            # a fixed name would be removed by another run that tries it at once
+            TemporaryFile(dir=folder).close()
             return act()
         except (OSError, ValueError, NotImplementedError) as error:
             if not (left and isinstance(error, REMOVED)):
                 raise _unusable(folder, error) from None
 
 
-def _try(folder: Path) -> None:
-    with TemporaryFile(dir=folder):  # a fixed name would be removed by another run that tries it at once
-        pass
-
-
 def _locked(folder: Path, name: str) -> BaseFileLock:
     from filelock import FileLock, Timeout  # not needed to list commands
 
-    _try(folder)
     lock = FileLock(folder.resolve() / name, mode=0o664, is_singleton=True)
     try:
         lock.acquire(timeout=0)
@@ -114,7 +110,7 @@ def make_folder(folder: Path) -> None:
     MachineFailed
         The disk is full or broken.
     """
-    _in(folder, lambda: _try(folder))
+    _in(folder, lambda: None)
 
 
 def _unusable(folder: Path, error: Exception) -> BadInput | MachineFailed:

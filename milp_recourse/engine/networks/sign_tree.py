@@ -11,7 +11,7 @@ import heapq
 import math
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
+from itertools import islice, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -126,6 +126,7 @@ class SignTree:
         known[0], known[1] = -math.inf, math.inf
         self.state, self.low, self.given, self.number = state, 0.0, 0.0, 0
         self.one_takes, self.part, self.root = 0.0, math.inf, Node(known, state.problem.box[0])
+        self.need = float(state.problem.need_low)
         self.open: list[tuple[float, int, Node]]
         self._begin(fixes=False)
         self.squares = not state.problem.lever["linear"].any()
@@ -248,24 +249,25 @@ class SignTree:
 
     def _bound(self, node: Node, bound: float) -> tuple[Node, float]:
         """A node with what one relaxation finds, and its bound; inf if it is closed."""
-        need, made = float(self.state.problem.need_low), self._relaxation(node)
+        made = self._relaxation(node)
         if made is None:
             return node, math.inf
         relaxation, node, least = made
+        takes = _takes(relaxation)
+        self.one_takes = self.one_takes or takes
         for before in (node.found, None) if node.found else (None,):
-            takes = _takes(relaxation)
-            self.one_takes, self.given = self.one_takes or takes, self.given + takes
+            self.given += takes
             found, top, rate = self._guess(relaxation, DECIDED, before)
             if top < math.inf:
                 break
-        if top < need:
+        if top < self.need:
             return node, math.inf
         bound, budget = max(bound, least), self.budget
         if found is None or top == math.inf:
             return node._replace(seen=True), bound
         if rate > 0.0:
-            bound = max(bound, (budget - (top - need) / rate * (1.0 + COARSE)) * BELOW)
-        return node._replace(seen=True, found=relaxation.seen(found), excess=top - need), bound
+            bound = max(bound, (budget - (top - self.need) / rate * (1.0 + COARSE)) * BELOW)
+        return node._replace(seen=True, found=relaxation.seen(found), excess=top - self.need), bound
 
     def _fixed(self, node: Node, found: Seen, bound: float) -> Generator[float, None, Array]:
         """What is known of a node, with the signs of units whose other side closes: as many sides at once as
@@ -275,27 +277,22 @@ class SignTree:
         order = np.lexsort((-np.abs(away).ravel(), np.repeat(last, away.shape[1])))
         units = (divmod(at, away.shape[1]) for at in order.tolist() if abs(away.flat[at]) > LIKELY)
         others = [(k, j, 1 if away[k, j] < 0.0 else 2) for k, j in units]
-        count, need = self.state.threads, float(self.state.problem.need_low)
-        for first in range(0, len(others), count):
-            some = [one for one in others[first : first + count] if failed[last[one[0]]] < PATIENCE]
+        tried, count = (one for one in others if failed[last[one[0]]] < PATIENCE), self.state.threads
+        while some := list(islice(tried, count)):
             sides = [node._replace(known=_with(known, *one)) for one in some]
             with ThreadPoolExecutor(count) as threads:
                 tops = list((threads.map if count > 1 else map)(self._top, sides, repeat(found)))
             for (k, j, side), (top, takes) in zip(some, tops, strict=True):
                 self.given += takes
-                failed[last[k]] = 0 if top < need else failed[last[k]] + 1
-                known = _with(known, k, j, 3 - side) if top < need else known
-            if some:
-                yield bound
+                failed[last[k]] = 0 if top < self.need else failed[last[k]] + 1
+                known = _with(known, k, j, 3 - side) if top < self.need else known
+            yield bound
         return known
 
     def _top(self, node: Node, before: Seen) -> tuple[float, float]:
-        """The bound of the logit in a node, to see whether that closes, and what the relaxation took; called
-        by several threads at once."""
+        """The bound of the logit in a node, to see whether that closes, and what the relaxation took."""
         made = self._relaxation(node)
-        if made is None:
-            return -math.inf, 0.0
-        return self._guess(made[0], CLOSES, before)[1], _takes(made[0])
+        return (self._guess(made[0], CLOSES, before)[1], _takes(made[0])) if made else (-math.inf, 0.0)
 
     def _relaxation(self, node: Node) -> tuple[Relaxation, Node, float] | None:
         """A node's relaxation, the node with what lines say of units and levers, and its bound by lines; None
@@ -314,9 +311,9 @@ class SignTree:
         self, relaxation: Relaxation, decided: float, before: Seen | None
     ) -> tuple[Solution | None, float, float]:
         """What the method finds, the bound of the logit that this proves, and the budget's multiplier."""
-        clock, need = self.state.clock, float(self.state.problem.need_low)
-        found = relaxation.guess(need, decided, before and before.earlier, lambda: clock.over)
-        return (found, *(relaxation.proven(found.multipliers) if found else (math.inf, 0.0)))
+        found = relaxation.guess(self.need, decided, before and before.earlier, lambda: self.state.clock.over)
+        top, rate = relaxation.proven(found.multipliers) if found else (math.inf, 0.0)
+        return found, top, rate
 
     def _search(self, node: Node, bound: float) -> None:
         """Close a node by a search from it, or open it again."""

@@ -2,7 +2,7 @@
 
 In turns: the best nodes are dealt out; each thread examines so many of its own and of their children, best
 first, as a search of its own; then what is open comes back, and what was found is judged. How many does not
-depend on the clock, so that the same threads find the same, but for limits of time.
+depend on the clock, so that as many threads find the same, but for limits of time.
 """
 
 from __future__ import annotations
@@ -64,30 +64,35 @@ class Team(Run):
         """Let each thread examine so many nodes; why these ended. Where that is interrupted, the search
         is at its end, with the bound that it had."""
         helpers, self._helpers = self._helpers or [self._helper() for _ in range(self.threads - 1)], []
-        had, stop, least = [int(one.tree.now.examined) for one in helpers], Event(), self.bound
+        had, least = [int(one.tree.now.examined) for one in helpers], self.bound
         try:
             self._deal(helpers, each)
-            with ThreadPoolExecutor(len(helpers)) as threads:
-                try:
-                    others = [threads.submit(_examined, one, one.examine, each, stop) for one in helpers]
-                    own = _examined(self, super().examine, each, stop)
-                    whys = [own, *(other.result() for other in others)]
-                finally:
-                    stop.set()
+            whys = self._together(helpers, each)
             for one, why in zip((self, *helpers), whys, strict=True):
                 one.confirm()
                 one.react(why)
-            opened = self.tree.heap[: self.tree.now.open]
+            opened = [self.tree.heap[: self.tree.now.open]]
             for one, before in zip(helpers, had, strict=True):
-                opened = np.concatenate([opened, self._take_over(one)])
+                opened.append(self._take_over(one))
                 self.tree.now.examined += int(one.tree.now.examined) - before
-            _open(self.tree, _by_bound(self.tree, opened))
+            _open(self.tree, _by_bound(self.tree, np.concatenate(opened)))
         except BaseException:
             # slots may be open and free at once: nothing is examined any more
             self.tree.stuck[0], self.tree.now.open = min(self.tree.stuck[0], least), 0
             raise
         self._helpers = helpers
         return set(whys)
+
+    def _together(self, helpers: list[Run], each: int) -> list[int]:
+        """Let each thread, this one first, examine so many of its nodes; why each ends."""
+        stop = Event()
+        with ThreadPoolExecutor(len(helpers)) as threads:
+            try:
+                others = [threads.submit(_examined, one, one.examine, each, stop) for one in helpers]
+                own = _examined(self, super().examine, each, stop)
+                return [own, *(other.result() for other in others)]
+            finally:
+                stop.set()
 
     def _helper(self) -> Run:
         """A search for another thread, without nodes. What compiled code writes to is its own: memory, and of
@@ -106,16 +111,15 @@ class Team(Run):
 
     def _deal(self, helpers: list[Run], each: int) -> None:
         """Give each thread as many of the best nodes."""
-        tree, count = self.tree, self.threads
+        tree, count, most = self.tree, self.threads, self.threads * each
         slots = _by_bound(tree, tree.heap[: tree.now.open])
-        best, rest = slots[: count * each], slots[count * each :]
         for k, one in enumerate(helpers, 1):
             if len(one.tree.heap) < 2 * each + RESERVE:
                 one.tree = larger(one.tree, 2 * each + RESERVE)
             one.clock, one.least, one.confirmed = self.clock, self.least, float(self.work.now.best_cost)
             one.work.now.best_cost = self.work.now.best_cost
-            _open(one.tree, _moved(tree, best[k::count], one.tree))
-        _open(tree, np.concatenate([best[::count], rest]))
+            _open(one.tree, _moved(tree, slots[k:most:count], one.tree))
+        _open(tree, np.concatenate([slots[:most:count], slots[most:]]))
 
     def _take_over(self, one: Run) -> NDArray[np.int64]:
         """Take over what another thread has found, and take back its open nodes; their slots."""

@@ -23,7 +23,7 @@ Backend = Annotated[str, typer.Option(help="See the command backends.")]
 SecondsEach = Annotated[float, typer.Option(min=0.1, help="Seconds per solve, and per proof.")]
 WallSeconds = Annotated[float, typer.Option(min=1, help="Wall seconds per problem and solver.")]
 Data = Annotated[
-    Path | None, typer.Option(help="Folder with the published tables; none: credit and cancer only.")
+    Path | None, typer.Option(help="Folder with the published tables; none: those that need no file.")
 ]
 SeedOfRows = Annotated[int, typer.Option(help="Seed of the rows' order, the models and the applicants.")]
 

@@ -51,9 +51,9 @@ OTHERS = ("credit", "cancer", "loan", "whole")
 """Data sets that need no file: three that this package samples, and a table of scikit-learn."""
 
 OWN = ".csv"
-"""Ending of the name of one's own table, a file here or in the folder of ``--data`` that begins with a line
-of names. Its last column is 1 where a row has the outcome that people want, else 0; text becomes labels, and
-rows with missing values are left out."""
+"""Ending of the name of one's own table, a file in the folder of ``--data``, or here without one, that begins
+with a line of names. Its last column is 1 where a row has the outcome that people want, else 0; text becomes
+labels, and rows with missing values are left out."""
 
 LEAST_ROWS = 10
 """The fewest rows of each outcome that a network is trained on: a tenth of them tells when to stop."""
@@ -122,8 +122,7 @@ def read_table(name: str, data: Path | None, seed: int = 0) -> Table:
     if name.endswith(UNIT):
         return _in_units(read_table(name.removesuffix(UNIT), data, seed))
     if name.endswith(OWN):
-        here = Path(name)
-        return _own(name, here if here.is_file() else file_in(data, name), seed)
+        return _own(name, file_in(data or Path(), name), seed)
     rng = np.random.default_rng(seed)
     if name == "cancer":
         from sklearn.datasets import load_breast_cancer
